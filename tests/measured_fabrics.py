@@ -27,7 +27,12 @@ def hosts_of(cables: tuple[Cable, ...]) -> list[str]:
 
 
 def sweep_rows(
-    model: ModelFabric, rounds: Rounds, *, alone: bool = False, hca: str | None = None
+    model: ModelFabric,
+    rounds: Rounds,
+    *,
+    alone: bool = False,
+    hca: str | None = None,
+    adaptive: bool = False,
 ) -> list[Measurement]:
     """Return bandwidths of rounds of pairs, both directions one after the other.
 
@@ -36,7 +41,8 @@ def sweep_rows(
     rows = []
     for number, pairs in enumerate(rounds, 1):
         for own in (pairs, [(b, a) for a, b in pairs]):
-            for pair, rate in zip(own, model.rates(own).tolist(), strict=True):
+            rates = model.rates(own, adaptive=adaptive)
+            for pair, rate in zip(own, rates.tolist(), strict=True):
                 metrics = {"bw": rate}
                 if alone and rate < 0.8:
                     metrics = {"crowded_bw": rate, "bw": float(model.rates([pair])[0])}
@@ -69,12 +75,13 @@ def fabric_run(
     keeps: bool = True,
     rounds: Rounds | None = None,
     alone: bool = False,
+    adaptive: bool = False,
 ) -> Path:
     """Close a run whose pairs were measured on a model fabric with a bad cable."""
     cables = generate(SMALL)
     model = ModelFabric(cables, 1, [("cable", cable, 1.8)])
     rounds = rounds or drawn_rounds(model.hosts, 40)
-    rows = sweep_rows(model, rounds, alone=alone)
+    rows = sweep_rows(model, rounds, alone=alone, adaptive=adaptive)
     write_fabric(folder / "fabric.json", fabric_of(cables))
     dump_tables(folder / "dump_fts.txt", model)
     with_lids(folder / "fabric.json")

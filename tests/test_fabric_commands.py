@@ -66,8 +66,14 @@ def test_runs_keep_forwarding_tables_beside_it(
     tables.write_text(dump)
     words = ("discover", "lab", *CLUSTER, "--output", str(tmp_path / "fabric.json"))
     kept = home / "etc/lab/fabric_routes.txt"
-    run(*words, "--from", str(tables), "--keep")
+    warning = run(*words, "--from", str(tables), "--keep")
+    assert "forwarding tables: the tables lead 0 % of all paths" in warning
+    assert "tables of switches that are not there: 0x" in warning
     assert kept.read_text() == dump
+    found = str(home / "etc/lab/fabric.json")
+    shown = run("diff", "lab", "--fabric", found, "--format", "csv")
+    (line,) = [one for one in shown.splitlines() if one.startswith("odd,routes,")]
+    assert "tables of this fabric" in line
     assert kept in load_system(home, "lab").files
     run(*words, "--keep")
     assert not kept.exists(), "those of an earlier discovery do not fit"

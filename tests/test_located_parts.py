@@ -73,7 +73,8 @@ def test_the_cable_is_named_and_convicts_nothing(
     judgement = judged(with_tables(measured, tmp_path))
     (part,) = judgement.located
     assert part.name == f"cable {bad.cable}: {bad.a} - {bad.b}"
-    assert part.ends == ((bad.a.device, bad.a.port), (bad.b.device, bad.b.port))
+    (member,) = part.members
+    assert member.ends == ((bad.a.device, bad.a.port), (bad.b.device, bad.b.port))
     assert 0.4 < part.slower < 1.2
     assert part.words.startswith("explains slow pairs: the ")
     without = judged(measured)
@@ -125,13 +126,20 @@ def test_a_guess_names_nothing(measured: Run) -> None:
     assert judged(measured).located == ()
 
 
-def test_adaptive_routing_names_what_it_cannot_tell_apart(measured: Run) -> None:
-    """The model's routes are static: then a part is still among those of a leaf."""
-    judgement = judged(keeping(measured, ADAPTIVE))
-    assert not judgement.notes or "slow pairs" not in judgement.notes[0]
-    for part in judgement.located:
-        assert part.name
-        assert ("not told from" in part.words) == bool(part.alike)
+def test_adaptive_routing_names_all_up_links_with_the_way_out(
+    tmp_path: Path, bad: Cable
+) -> None:
+    run = load_run(fabric_run(tmp_path, bad.cable, adaptive=True))
+    judgement = judged(keeping(run, ADAPTIVE))
+    (part,) = judgement.located
+    assert part.name.startswith(f"one of 8 cables of {bad.a.device}: cable c0")
+    assert part.name.endswith("; 5 more")
+    assert {one.kind for one in part.members} == {"cable"}
+    assert bad.cable in " ".join(one.name for one in part.members)
+    assert sum(one.likely for one in part.members) == pytest.approx(1.0)
+    assert "adaptive routing hides which: measure pairs without it" in part.words
+    slow = [one for one in judgement.findings if one.verdict == "fail"]
+    assert any(f"explained by {part.name}" in one.reason for one in slow)
 
 
 def test_tables_that_do_not_fit_name_nothing(measured: Run, tmp_path: Path) -> None:
@@ -140,6 +148,7 @@ def test_tables_that_do_not_fit_name_nothing(measured: Run, tmp_path: Path) -> N
     judgement = judged(with_tables(measured, tmp_path, moved))
     assert judgement.located == ()
     assert any("the tables lead 0 % of all paths" in note for note in judgement.notes)
+    assert any("run dump_fts beside the discovery" in note for note in judgement.notes)
 
 
 def test_tables_that_changed_after_the_run_name_nothing(

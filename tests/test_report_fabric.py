@@ -16,7 +16,7 @@ from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration
 from seatrial.fabric.records import Duplicate, End
 from seatrial.judge.judge import Judgement, judge
-from seatrial.judge.located_part import LocatedPart
+from seatrial.judge.located_part import LocatedPart, Member
 from seatrial.report.chapters import contents
 from seatrial.report.content import Content
 from seatrial.report.fabric_drawing import drawing
@@ -51,7 +51,8 @@ def located(cabled: Cabled) -> LocatedPart:
     """Return a sound cable as the one that explains slow pairs."""
     one = cabled.plan.cables[-3]
     ends = tuple((end.device, end.port) for end in (one.a, one.b))
-    return LocatedPart(f"cable {one.cable}", "cable", "", ends, 0.6, 68, 3840, 1e-9)
+    member = Member(f"cable {one.cable}", "cable", "", ends)
+    return LocatedPart(member.name, (member,), 0.6, 68, 3840, 1e-9)
 
 
 def drawn(cabled: Cabled, *parts: LocatedPart) -> str:
@@ -223,6 +224,29 @@ def test_located_parts_stand_on_page_one_and_in_the_chapter() -> None:
     text = summary(content)
     assert "## Parts of the fabric, decide nothing" in text
     assert "| slow pairs | c00126 |" in text
+
+
+def test_parts_that_are_not_told_apart_are_all_drawn() -> None:
+    cabled = Cabled(planned())
+    run = fabric_run(cabled)
+    one = located(cabled)
+    two = cabled.plan.cables[-4]
+    ends = tuple((end.device, end.port) for end in (two.a, two.b))
+    other = Member(f"cable {two.cable}", "cable", "", ends, 0.2)
+    first = replace(one.members[0], likely=0.8)
+    names = f"one of 2 cables: {first.name}; {other.name}"
+    part = replace(one, name=names, members=(first, other), way_out="ask counters")
+    judgement = replace(judged(run, RULE), located=(part,))
+    content = content_of(run, judgement)
+    (shown,) = content.front.parts
+    assert shown.place == names
+    assert shown.reasons[0].endswith("; ask counters")
+    text = summary(content)
+    assert f"| one of slow pairs | {two.cable} |" in text
+    assert "80 % likely; explains slow pairs" in text
+    picture = drawn(cabled, part)
+    assert f"*? {two.cable}</text>" in picture
+    assert "one of these explains slow pairs" in picture
 
 
 def test_all_forms_have_the_chapter() -> None:

@@ -81,10 +81,13 @@ def keep_fabric(
 ) -> None:
     """Write the fabric beside the description of a system: runs keep it from then on.
 
-    So do they keep its forwarding tables, if there are any. Raises SeatrialError if the
-    system is not provisioned here, or a file of tables is damaged.
+    So do they keep its forwarding tables, if there are any: a warning and a finding say
+    if they do not fit. Raises SeatrialError if the system is not provisioned here, or a
+    file of tables is damaged.
     """
-    from seatrial.fabric.forwarding import forwarding_text
+    from msgspec.structs import replace
+
+    from seatrial.fabric.forwarding import forwarding_text, misfit
     from seatrial.fabric.records import write_fabric
     from seatrial.paths import DISCOVERED_FILE, ROUTES_FILE
     from seatrial.system.description import load_system
@@ -96,7 +99,9 @@ def keep_fabric(
         if sources:
             raise
         complain(f"{error} No forwarding tables are kept.")
-    write_fabric(folder / DISCOVERED_FILE, found)
+    if problem := misfit(found, routes):
+        complain(f"forwarding tables: {problem}. Run dump_fts beside the discovery.")
+    write_fabric(folder / DISCOVERED_FILE, replace(found, routes=problem))
     (folder / ROUTES_FILE).unlink(missing_ok=True)
     if routes:
         save_text(routes, folder / ROUTES_FILE)

@@ -9,7 +9,6 @@ from seatrial.commands import _options as options
 from seatrial.commands._fabric import discovered, fabric_option, save_text
 from seatrial.commands._rows import write_rows
 from seatrial.errors import Exit
-from seatrial.output import complain
 
 
 @click.command()
@@ -75,6 +74,9 @@ def watch(
     help="Output of `dump_fts`: the forwarding tables of the switches.",
 )
 @click.option("--adaptive", is_flag=True, help="Switches choose among shortest paths.")
+@options.repeated(
+    "--fixed", type=options.RUN, help="Also this run, without adaptive routing."
+)
 @click.option(
     "--counters",
     nargs=2,
@@ -96,6 +98,7 @@ def locate(
     fabric_file: Path | None,
     routes_file: Path | None,
     adaptive: bool,
+    fixed: tuple[str, ...],
     counters: tuple[Path, Path] | None,
     hca: str,
     pairs_file: Path | None,
@@ -103,10 +106,11 @@ def locate(
 ) -> None:
     """Name the nodes, cables and switches that explain the slow pairs of RUN.
 
-    It takes the bandwidths of PairSweep, and the fabric that the run kept; of several
-    runs all bandwidths, and the fabric of the first. Without
-    --routes or --adaptive, the routes are a guess: hosts of a leaf go over its up-links
-    in turn. Method and limits: docs/fabric.md.
+    It takes the bandwidths of PairSweep, and the fabric and forwarding tables that the
+    run kept; of several runs all bandwidths, and the fabric of the first. Without
+    tables or --adaptive, the routes are a guess: hosts of a leaf go over its up-links
+    in turn. Parts that the pairs do not tell apart are named together; --pairs writes
+    those that tell. Method and limits: docs/fabric.md.
 
     Exit status: 0 no part is named, 1 some are, 2 usage or damaged files.
 
@@ -120,11 +124,7 @@ def locate(
         rows_of,
     )
 
-    if adaptive and routes_file:
-        raise click.UsageError("--adaptive and --routes: expected one of them")
-    if not (adaptive or routes_file):
-        complain("routes are a guess, and a named part may be wrong: give --routes")
-    routing = Routing(routes_file, adaptive, hca)
+    routing = Routing(routes_file, adaptive, hca, fixed)
     answer = located_in(runs, fabric_file, routing, counters)
     if form == "table":
         print_suspects(answer)

@@ -40,6 +40,7 @@ def compare(
         *_duplicates(fabric),
         *same_names(fabric),
         *_firmware(fabric, declaration),
+        *_routes(fabric),
     ]
     leaderless = fabric.managers is not None and not _masters(fabric.managers)
     if plan is None:
@@ -92,6 +93,15 @@ def _problem(text: str) -> Finding:
     return Finding(
         "discovery", "unknown", (), "all devices answer", text, "discover again"
     )
+
+
+def _routes(fabric: Fabric) -> Iterator[Finding]:
+    """Yield one finding if the kept forwarding tables do not fit."""
+    if fabric.routes:
+        remedy = "run dump_fts beside the discovery; slow pairs are not located"
+        yield Finding(
+            "routes", "odd", (), "tables of this fabric", fabric.routes, remedy
+        )
 
 
 def _managers(fabric: Fabric, declaration: Declaration) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ Kind = Literal[
     "firmware",
     "manager",
     "discovery",
+    "routes",
 ]
 KINDS: dict[Kind, str] = {
     "discovery": "the tools did not see everything, or contradict each other",
@@ -41,6 +42,7 @@ KINDS: dict[Kind, str] = {
     "leaf": "a node on another leaf in Slurm's topology",
     "uplinks": "up-links of a leaf, fewer or unevenly spread",
     "firmware": "firmware of switches",
+    "routes": "forwarding tables that are not those of the fabric",
 }
 """Kinds of findings, and what they are about; the order of reports."""
 

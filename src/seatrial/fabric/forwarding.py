@@ -5,6 +5,9 @@ from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.fabric.discover import ROUTES_NAME
+from seatrial.fabric.measured_paths import graph_of
+from seatrial.fabric.records import Fabric
+from seatrial.fabric.table_fit import fit_of, forwarded
 from seatrial.fabric.tools import Output, run_tool
 from seatrial.limits import RAW_SIZE
 from seatrial.parsers.errors import ParseError
@@ -26,6 +29,27 @@ def forwarding_text(sources: Sequence[Path]) -> str:
     except ParseError as error:
         raise SeatrialError(f"{where}:{error.line}: {error.reason}") from error
     return text
+
+
+def misfit(fabric: Fabric, text: str) -> str:
+    """Describe what of the tables does not fit the fabric, on each of its rails.
+
+    '' if everything does, or without tables; of rails, the first that differs. A rail
+    with several links of a node has no pairs to locate: it is not compared.
+    """
+    if not text:
+        return ""
+    tables = parse_dump_fts(text)
+    hcas = {one.hca for one in fabric.devices if one.kind == "host"}
+    for hca in sorted(hcas) if len(hcas) > 1 else [""]:
+        try:
+            graph = graph_of(fabric, hca)
+        except SeatrialError:
+            continue
+        routes = forwarded(fabric, graph, tables, hca)
+        if words := fit_of(fabric, routes, tables, hca).words:
+            return f"{hca}: {words}" if hca else words
+    return ""
 
 
 def _read(sources: Sequence[Path]) -> list[Output]:

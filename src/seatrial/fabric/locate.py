@@ -7,36 +7,38 @@ the share that the routes give. With fixed routes these are the parts with the p
 greatest load, as it waits there. The gain of a part is the log-likelihood ratio of the
 regression with and without it, 0 if its paths are faster. Up to `most` parts are chosen
 greedily from several starts, each again given the others (orthogonal matching pursuit:
-Pati et al. 1993). A part is named if permuted residuals hardly reach its gain, and
-if it slows most of its paths.
+Pati et al. 1993). Permuted residuals must hardly reach the gain of each. A suspect has
+the most likely parts in its place, given the other suspects, that have `LIKELY` of the
+likelihood together, if they slow most of their paths: one of them is slow.
 Error counters of a link add their own log-likelihood ratio (Poisson, against the median
 of all links).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
+from seatrial.fabric.part_search import CLIP, Sample, Search, chance_of
 from seatrial.fabric.routes import Crossings, Graph, Numbers, Shares
 
-CLIP = 5.0
-"""Greatest size of a residual that counts, in units of the scatter."""
-
-SAME = 3.0
-"""Parts whose gain differs by less are not told apart: a likelihood ratio of 20."""
+LIKELY = 0.95
+"""Share of the likelihood that the parts of a suspect have together."""
 
 RISK = 0.001
 """Risk of naming any part of a sound fabric, if its residuals are exchangeable."""
 
-STARTS = 8
-PERMUTATIONS = 40
+_LEAST_LIKELY = 1e-3
+"""Parts that are so much less likely than the first do not count, however many."""
+
+_SAME = 1e-6
+"""Gains that differ by less are the same."""
+
 _MOST_COUNTERS = 25.0
 _OF_MEAN = 0.75
 """Least median of their slowness, of its mean: single slow paths raise the mean."""
-_EULER = 0.5772156649
 
 PartKind = Literal["node", "cable", "switch"]
 
@@ -66,18 +68,25 @@ class MeasuredPaths:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A part that explains slow paths, with others that explain them as well.
+    """One of some parts, the most likely first, explains slow paths.
 
-    `gain` is the log-likelihood ratio, given the suspects before it; `p` is the chance
-    that a sound fabric reaches it. A path across the part takes longer by the share
-    `slower`, on average of `paths` measured ones.
+    `likely` are their shares of the likelihood, together 1. `gain` is the
+    log-likelihood ratio of the first, given the suspects before it; `p` is the chance
+    that a sound fabric reaches it. A path across it takes longer by the share `slower`,
+    on average of `paths` measured ones.
     """
 
     parts: tuple[Part, ...]
+    likely: tuple[float, ...]
     gain: float
     p: float
     slower: float
     paths: int
+
+    @property
+    def is_single(self) -> bool:
+        """Return True if the paths tell which part it is."""
+        return len(self.parts) == 1
 
 
 def part_of(graph: Graph, number: int) -> Part:
@@ -143,87 +152,9 @@ def expected_load(
     return greatest, crossings.kept(waits)
 
 
-@dataclass
-class Search:
-    """The search among the parts of a fabric; `prior` is what is known of each part.
-
-    `marks` is an incidence, whose shares may be weighted by path.
-    """
-
-    marks: csc_array
-    residual: Shares
-    prior: Shares
-    _squares: Shares = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.residual = _centered(self.residual)
-        self._variance = float(np.mean(self.residual**2))
-        self._squares = np.asarray(self.marks.power(2).sum(axis=0), np.float64)
-
-    def gains(self, given: Sequence[int] = ()) -> Shares:
-        """Return the gain of each part, given others; -inf for these."""
-        left, basis = self.residual, list[Shares]()
-        squares = self._squares.copy()
-        for part in given:
-            column = self.marks[:, [part]].toarray()[:, 0]
-            for known in basis:
-                column = column - known * (known @ column)
-            length = float(np.sqrt(column @ column))
-            if length < 1e-9:
-                continue
-            basis.append(column / length)
-            left = left - basis[-1] * (basis[-1] @ left)
-            squares -= (self.marks.T @ basis[-1]) ** 2
-        own = squares > 1e-6 * np.maximum(self._squares, 1e-12)
-        gain = np.zeros(squares.size)
-        sums = (self.marks.T @ left)[own]
-        gain[own] = np.maximum(sums, 0) ** 2 / squares[own] / 2 / self._variance
-        gain += self.prior
-        gain[list(given)] = -np.inf
-        return gain
-
-    def greatest(self, residuals: Shares) -> Shares:
-        """Return the greatest gain for each of other residuals, a row each."""
-        rows = np.stack([_centered(row) for row in residuals])
-        own = self._squares > 0
-        sums = np.maximum((self.marks.T @ rows.T)[own], 0)
-        gain = sums**2 / self._squares[own, None] / 2 / np.mean(rows**2, axis=1)
-        return np.asarray(gain.max(axis=0))
-
-    def chosen(self, most: int) -> list[tuple[int, float]]:
-        """Return up to `most` parts with their gains, the best set that was found.
-
-        The strongest comes first; the gain of each is given those before it.
-        """
-        starts = np.argsort(self.gains(), kind="stable")[::-1][:STARTS]
-        sets = []
-        for start in starts.tolist():
-            own = [start]
-            while len(own) < most:
-                own.append(int(np.argmax(self.gains(own))))
-            for place in range(len(own)):
-                own[place] = int(np.argmax(self.gains(own[:place] + own[place + 1 :])))
-            sets.append(self._valued(own))
-        return max(sets, key=lambda one: sum(gain for _, gain in one))
-
-    def _valued(self, own: Sequence[int]) -> list[tuple[int, float]]:
-        left, valued = list(own), list[tuple[int, float]]()
-        while left:
-            gains = self.gains([part for part, _ in valued])
-            strongest = max(left, key=lambda part: gains[part])
-            left.remove(strongest)
-            valued.append((strongest, float(gains[strongest])))
-        return valued
-
-
-def _centered(residual: Shares) -> Shares:
-    clipped = np.clip(residual, -CLIP, CLIP)
-    return np.asarray(clipped - clipped.mean())
-
-
 def located(
     graph: Graph,
-    paths: MeasuredPaths,
+    measured: Sequence[MeasuredPaths],
     errors: Shares | None = None,
     *,
     risk: float = RISK,
@@ -232,48 +163,100 @@ def located(
 ) -> list[Suspect]:
     """Name the parts that explain slow paths, the strongest first; none if sound.
 
-    `errors` are counts by link, of the same time.
+    `measured` has an entry for each routing under which paths were measured. `errors`
+    are counts by link, of the same time.
     """
-    marks = incidence(graph, paths.crossings, paths.residual.size)
-    # A shift of the same size shows less where paths scatter more.
-    least = float(paths.scatter.min())
-    marks.data *= (least / paths.scatter)[marks.indices]
-    prior = np.zeros(marks.shape[1])
+    samples = [_sample(graph, paths) for paths in measured]
+    prior = np.zeros(len(graph.links) + len(graph.switches))
     if errors is not None:
         prior[: len(graph.links)] = counter_llr(errors)
-    search = Search(marks, paths.residual, prior)
-    chance = _chance_of(search, paths.group, np.random.default_rng(seed))
-    suspects, given = list[Suspect](), list[int]()
-    for part, gain in search.chosen(most):
-        p = chance(gain)
-        if p > risk:
-            break
-        gains = search.gains(given)
-        alike = np.flatnonzero(gains >= gain - SAME)
-        order = alike[np.argsort(-gains[alike], kind="stable")].tolist()
-        likely = dict.fromkeys([part, *order])
-        names = [one for one in likely if _slows_most(marks, paths, one)]
-        if not names:
+    search = Search(samples, prior)
+    chance = chance_of(search, np.random.default_rng(seed))
+    suspects = []
+    chosen = _significant(search, chance, most, risk)
+    for part, gain in chosen:
+        gains = search.gains([other for other, _ in chosen if other != part])
+        slowed = {
+            one: shown
+            for one in likely_parts(gains, part)
+            if (shown := _slowed(samples, measured, one)) is not None
+        }
+        if not slowed:
             continue
-        parts = tuple(part_of(graph, number) for number in names)
-        own = slice(*marks.indptr[names[0] : names[0] + 2])
-        share, slow = marks.data[own], paths.residual[marks.indices[own]]
-        shift = float(share @ slow / (share @ share)) * least
-        suspects.append(Suspect(parts, gain, p, float(np.expm1(shift)), share.size))
-        given.append(part)
+        names = [*slowed]
+        likely = np.exp(gains[names] - gains[names].max())
+        suspects.append(
+            Suspect(
+                tuple(part_of(graph, number) for number in names),
+                tuple((likely / likely.sum()).tolist()),
+                gain,
+                chance(gain),
+                *slowed[names[0]],
+            )
+        )
     return suspects
 
 
-def _slows_most(marks: csc_array, paths: MeasuredPaths, part: int) -> bool:
-    """Return True if the usual path across a part is slow, not only some of them.
+def _sample(graph: Graph, paths: MeasuredPaths) -> Sample:
+    marks = incidence(graph, paths.crossings, paths.residual.size)
+    # A shift of the same size shows less where paths scatter more.
+    marks.data *= (paths.scatter.min() / paths.scatter)[marks.indices]
+    return Sample(marks, paths.residual, paths.group)
 
-    A load that the routes do not show, as of wrong tables, slows some.
+
+def _significant(
+    search: Search, chance: Callable[[float], float], most: int, risk: float
+) -> list[tuple[int, float]]:
+    """Return the largest set of parts whose gains a sound fabric hardly reaches."""
+    for count in range(most, 0, -1):
+        chosen = search.chosen(count)
+        if all(chance(gain) <= risk for _, gain in chosen):
+            return chosen
+    return []
+
+
+def likely_parts(gains: Shares, part: int) -> list[int]:
+    """Return the most likely parts that have `LIKELY` of the likelihood together.
+
+    Their gains are log-likelihoods. Parts as likely as the last one belong to them;
+    `part` does in any case.
     """
+    order = np.argsort(-gains, kind="stable")
+    weight = np.exp(gains[order] - gains[order[0]])
+    weight[weight < _LEAST_LIKELY] = 0.0
+    count = int(np.searchsorted(np.cumsum(weight), LIKELY * weight.sum())) + 1
+    last = min(gains[order[count - 1]], gains[part])
+    return list(map(int, order[gains[order] >= last - _SAME]))
+
+
+def _slowed(
+    samples: Sequence[Sample], measured: Sequence[MeasuredPaths], part: int
+) -> tuple[float, int] | None:
+    """Return by how much a part slows its paths, and how many; None: only some of them.
+
+    Looks at the sample whose paths cross it for certain, if there is one. A load that
+    the routes do not show, as of wrong tables, slows some.
+    """
+
+    def share(number: int) -> float:
+        marks = samples[number].marks
+        own = marks.data[slice(*marks.indptr[part : part + 2])]
+        return float(own.max(initial=0.0))
+
+    best = max(range(len(samples)), key=share)
+    marks, paths = samples[best].marks, measured[best]
+    own = slice(*marks.indptr[part : part + 2])
     across = np.zeros(paths.residual.size, dtype=bool)
-    across[marks.indices[slice(*marks.indptr[part : part + 2])]] = True
+    across[marks.indices[own]] = True
+    if not across.any():
+        return None
     usual = float(np.median(paths.residual[~across])) if not across.all() else 0.0
     slow = np.clip(paths.residual[across] - usual, -CLIP, CLIP)
-    return bool(np.median(slow) >= _OF_MEAN * slow.mean())
+    if np.median(slow) < _OF_MEAN * slow.mean():
+        return None
+    shares, residual = marks.data[own], paths.residual[marks.indices[own]]
+    shift = float(shares @ residual / (shares @ shares) * paths.scatter.min())
+    return float(np.expm1(shift)), shares.size
 
 
 def counter_llr(errors: Shares) -> Shares:
@@ -281,20 +264,3 @@ def counter_llr(errors: Shares) -> Shares:
     usual = max(float(np.median(errors)), 0.5)
     more = np.maximum(errors, usual)
     return np.minimum(more * np.log(more / usual) - (more - usual), _MOST_COUNTERS)
-
-
-def _chance_of(
-    search: Search, group: Numbers, dice: np.random.Generator
-) -> Callable[[float], float]:
-    """Return the chance that a sound fabric reaches a gain: Gumbel, of permutations."""
-    order = np.argsort(group, kind="stable")
-    edges = np.flatnonzero(np.diff(group[order])) + 1
-    parts = np.split(order, edges)
-    mixed = np.tile(search.residual, (PERMUTATIONS, 1))
-    for row in mixed:
-        for own in parts:
-            row[own] = search.residual[dice.permutation(own)]
-    greatest = search.greatest(mixed)
-    scale = max(float(np.std(greatest, ddof=1)) * 6**0.5 / np.pi, 1e-3)
-    place = float(np.mean(greatest)) - _EULER * scale
-    return lambda gain: float(-np.expm1(-np.exp(-(gain - place) / scale)))

@@ -1,22 +1,19 @@
-"""The pairs of a run as paths of a fabric, and the pairs that tell two parts apart."""
+"""The pairs of a run as paths of a fabric."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from seatrial.errors import SeatrialError
-from seatrial.fabric.findings import Spot, cable_text, spots_of
 from seatrial.fabric.locate import (
     MeasuredPaths,
     Part,
     expected_load,
-    incidence,
     residuals,
 )
-from seatrial.fabric.plan import Cable
-from seatrial.fabric.records import End, Fabric
+from seatrial.fabric.records import Fabric
 from seatrial.fabric.routes import Forwarding, Graph, Numbers, Routes
 from seatrial.parsers.fabric.dump_fts import Tables
 
@@ -29,12 +26,8 @@ ROUND = (*KIND, "session", "attempt", "round")
 CHECKS = ("PairSweep", "VerbsPairSweep")
 """Checks whose bandwidths are those of paths."""
 
-Cables = Mapping[frozenset[End], Cable]
-"""Planned cables by their ends."""
-
 _CROWDED = "crowded_bw"
 _FEWEST_LIKES = 100
-_SAMPLE = 40_000
 
 
 def graph_of(fabric: Fabric, hca: str = "") -> Graph:
@@ -103,20 +96,6 @@ def bandwidths(rows: pl.LazyFrame, hca: str = "", most: int = 0) -> pl.DataFrame
     )
 
 
-def part_text(graph: Graph, part: Part, cables: Cables) -> str:
-    """Return a part as a technician finds it."""
-    if part.kind == "switch":
-        return f"switch {graph.switches[part.number]}"
-    link = graph.links[part.number]
-    cable = cables.get(frozenset((link.a, link.b)))
-    ends = (link.a, link.b)
-    spots = spots_of(cable) if cable else [Spot(one.device, one.port) for one in ends]
-    text = cable_text(cable.cable if cable else "", *spots)
-    if part.kind == "node":
-        return f"node {graph.hosts[int(graph.ends[part.number].min())]}, or its {text}"
-    return text if cable and cable.cable else f"cable {text}"
-
-
 def paths_of(routes: Routes, rows: pl.DataFrame) -> MeasuredPaths:
     """Return the paths of measured bandwidths.
 
@@ -170,37 +149,6 @@ def _numbered(rows: pl.DataFrame, columns: Sequence[str]) -> Numbers:
     """Number the different values of some columns from 0."""
     values = pl.struct(pl.col(columns).cast(pl.String)).rank("dense")
     return rows.select(values.cast(pl.Int64) - 1).to_series().to_numpy()
-
-
-def telling_pairs(
-    routes: Routes, parts: Sequence[Part], count: int, seed: int = 1
-) -> list[tuple[str, str]]:
-    """Return pairs of hosts that cross one of two parts and not the other.
-
-    No host is in two of them, so that they can be measured at the same time. There are
-    none if all paths cross both parts alike: then pairs cannot tell them apart.
-    """
-    graph, dice = routes.graph, np.random.default_rng(seed)
-    hosts = len(graph.hosts)
-    sources = dice.integers(hosts, size=_SAMPLE)
-    destinations = (sources + dice.integers(1, hosts, size=_SAMPLE)) % hosts
-    marks = incidence(graph, routes.crossings(sources, destinations), _SAMPLE)
-    columns = [column_of(graph, part) for part in parts[:2]]
-    difference = marks[:, [columns[0]]] - marks[:, [columns[1]]]
-    difference = difference.toarray()[:, 0]
-    pairs: list[tuple[str, str]] = []
-    used: set[int] = set()
-    for sign in (1, -1):
-        best = np.argsort(-sign * difference, kind="stable")
-        wanted = count // 2 if sign == 1 else count
-        for path in best[sign * difference[best] > 0.5].tolist():
-            ends = {int(sources[path]), int(destinations[path])}
-            if len(pairs) < wanted and not ends & used:
-                used |= ends
-                pairs.append(
-                    (graph.hosts[sources[path]], graph.hosts[destinations[path]])
-                )
-    return pairs
 
 
 def column_of(graph: Graph, part: Part) -> int:

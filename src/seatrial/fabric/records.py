@@ -112,7 +112,8 @@ class Fabric(Struct, frozen=True):
     `managers` is None if nothing told them, empty if there is none. `leafs` are the
     switches that each node is connected to, by their names in order. `subnets` are the
     HCAs or folders by which each subnet was seen. `time` is that
-    of the discovery, or of the newest file, in UTC.
+    of the discovery, or of the newest file, in UTC. `routes` are differences from the
+    forwarding tables that are kept with it, '' if they fit or there are none.
     """
 
     devices: tuple[Device, ...]
@@ -125,6 +126,7 @@ class Fabric(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     subnets: tuple[str, ...] = ("",)
     time: str = ""
+    routes: str = ""
     schema: int = SCHEMA
 
 

@@ -14,17 +14,17 @@ from seatrial.errors import SeatrialError
 from seatrial.fabric.locate import Part, Suspect, incidence, located
 from seatrial.fabric.measured_paths import (
     CHECKS,
-    Cables,
     bandwidths,
     column_of,
-    forwarding_of,
     graph_of,
-    part_text,
     paths_of,
 )
+from seatrial.fabric.part_names import HIDDEN, Cables, part_text, parts_text
 from seatrial.fabric.routes import Routes
+from seatrial.fabric.table_fit import fit_of, forwarded, walked
+from seatrial.fabric.telling_pairs import telling_rounds
 from seatrial.judge.findings import Finding
-from seatrial.judge.located_part import LocatedPart
+from seatrial.judge.located_part import LocatedPart, Member
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import Tables, parse_dump_fts
 from seatrial.runs.closed_run import Run
@@ -32,9 +32,6 @@ from seatrial.runs.kept_fabric import KeptFabric, kept_fabric
 
 _MOST_CROSSINGS = 800_000
 """Links that measured paths cross, together: 5 s, 300 MiB."""
-
-_FITS = 0.95
-"""Share of the paths between leafs that forwarding tables must lead through."""
 
 
 class Located(NamedTuple):
@@ -80,85 +77,75 @@ def _located(run: Run, kept: KeptFabric, findings: Sequence[Finding]) -> Located
         for one in (kept.plan.cables if kept.plan else ())
     }
     hcas = {one.hca for one in kept.fabric.devices if one.kind == "host"}
-    parts, explained = list[LocatedPart](), [*findings]
+    parts, explained, notes = list[LocatedPart](), [*findings], list[str]()
     for hca in sorted(hcas) if len(hcas) > 1 else [""]:
         graph = graph_of(kept.fabric, hca)
         if tables:
-            forwarding = forwarding_of(kept.fabric, tables, hca)
-            routes = Routes.forwarded(graph, forwarding)
+            routes = forwarded(kept.fabric, graph, tables, hca)
+            fit = fit_of(kept.fabric, routes, tables, hca)
+            fit.require(str(kept.routes))
+            length = fit.length
+            if fit.words:
+                notes.append(f"slow pairs: {kept.routes}: {fit.words}")
         else:
             routes = Routes.planned(graph, adaptive=True)
-        share, arcs = _walk(routes)
-        if share < _FITS:
-            raise SeatrialError(
-                f"{kept.routes}: the tables lead {100 * share:.3g} % of all paths to "
-                "their end; expected those of the fabric that the run kept"
-            )
-        rows = bandwidths(run.measurements, hca, int(_MOST_CROSSINGS / arcs))
+            _, length = walked(routes)
+        rows = bandwidths(run.measurements, hca, int(_MOST_CROSSINGS / length))
         if rows.is_empty():
             continue
         measured = paths_of(routes, rows)
-        for suspect in located(graph, measured):
+        for suspect in located(graph, [measured]):
             part = _part(routes, suspect, cables, measured.residual.size)
             parts.append(part)
-            explained = [*_explained(explained, routes, suspect.parts[0], part, hca)]
-    return Located(tuple(parts), explained)
-
-
-def _walk(routes: Routes) -> tuple[float, float]:
-    """Return the share of paths between leafs that reach their end, and their length.
-
-    Of 1,000 paths; the length is the number of links that a path may cross.
-    """
-    graph, dice = routes.graph, np.random.default_rng(1)
-    hosts = len(graph.hosts)
-    sources = dice.integers(hosts, size=1000)
-    destinations = (sources + dice.integers(1, max(hosts, 2), size=1000)) % hosts
-    crossings = routes.crossings(sources, destinations)
-    count = np.bincount(crossings.path, minlength=1000)
-    far = graph.leaf[sources] != graph.leaf[destinations]
-    # The last link between switches must end at the leaf of the destination.
-    ends = graph.ends[crossings.arc // 2, 1 - crossings.arc % 2] - hosts
-    there = np.zeros(1000, dtype=bool)
-    there[crossings.path[ends == graph.leaf[destinations[crossings.path]]]] = True
-    share = float(there[far].mean()) if far.any() else 1.0
-    return share, float(count.mean())
+            explained = [*_explained(explained, routes, suspect.parts, part, hca)]
+    return Located(tuple(parts), explained, tuple(notes))
 
 
 def _part(
     routes: Routes, suspect: Suspect, cables: Cables, measured: int
 ) -> LocatedPart:
-    graph, first = routes.graph, suspect.parts[0]
-    ends: tuple[tuple[str, str], ...] = ()
-    device = ""
-    if first.kind == "switch":
-        device = graph.switches[first.number]
-    else:
-        link = graph.links[first.number]
-        ends = tuple((end.device, end.port) for end in (link.a, link.b))
-    if first.kind == "node":
-        device = graph.hosts[int(graph.ends[first.number].min())]
+    graph = routes.graph
+    way_out = ""
+    if not suspect.is_single:
+        way_out = HIDDEN
+        if telling_rounds(routes, suspect.parts, 1):
+            way_out = "`seatrial fabric locate --pairs` writes pairs that tell which"
     return LocatedPart(
-        part_text(graph, first, cables),
-        first.kind,
-        device,
-        ends,
+        parts_text(graph, suspect.parts, cables),
+        tuple(
+            _member(routes, part, cables, likely)
+            for part, likely in zip(suspect.parts, suspect.likely, strict=True)
+        ),
         suspect.slower,
         suspect.paths,
         measured,
         suspect.p,
-        tuple(part_text(graph, part, cables) for part in suspect.parts[1:]),
+        way_out,
     )
+
+
+def _member(routes: Routes, part: Part, cables: Cables, likely: float) -> Member:
+    graph = routes.graph
+    ends: tuple[tuple[str, str], ...] = ()
+    device = ""
+    if part.kind == "switch":
+        device = graph.switches[part.number]
+    else:
+        link = graph.links[part.number]
+        ends = tuple((end.device, end.port) for end in (link.a, link.b))
+    if part.kind == "node":
+        device = graph.hosts[int(graph.ends[part.number].min())]
+    return Member(part_text(graph, part, cables), part.kind, device, ends, likely)
 
 
 def _explained(
     findings: Sequence[Finding],
     routes: Routes,
-    part: Part,
+    parts: Sequence[Part],
     named: LocatedPart,
     hca: str,
 ) -> Iterator[Finding]:
-    """Yield the findings; failing ones that the part explains say so."""
+    """Yield the findings; failing ones that one of the parts explains say so."""
     number = {name: place for place, name in enumerate(routes.graph.hosts)}
     pairs = {
         place: tuple(number[name] for name in finding.node.split(" - "))
@@ -166,9 +153,10 @@ def _explained(
         if _is_slow(finding, hca) and {*finding.node.split(" - ")} <= {*number}
     }
     pairs = {place: ends for place, ends in pairs.items() if len(ends) == 2}
-    crossing = {*_crossing(routes, part, [*pairs.values()])}
+    crossing = {*_crossing(routes, parts, [*pairs.values()])}
     across = {place for index, place in enumerate(pairs) if index in crossing}
-    touched = {name for name, _ in named.ends} | {named.device}
+    touched = {name for one in named.members for name, _ in one.ends}
+    touched |= {one.device for one in named.members}
     for place, finding in enumerate(findings):
         leafs = {name.removeprefix("leaf ") for name in finding.node.split(" - ")}
         own = _is_slow(finding, hca) and place not in pairs and leafs & touched
@@ -192,14 +180,14 @@ def _is_slow(finding: Finding, hca: str) -> bool:
 
 
 def _crossing(
-    routes: Routes, part: Part, pairs: Sequence[tuple[int, ...]]
+    routes: Routes, parts: Sequence[Part], pairs: Sequence[tuple[int, ...]]
 ) -> Iterator[int]:
     """Yield the pairs, by number, with a path across a part in one direction."""
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     if not pairs:
         return
+    columns = [column_of(routes.graph, part) for part in parts]
     for one, other in ((0, 1), (1, 0)):
         crossings = routes.crossings(ends[:, one], ends[:, other])
         marks = incidence(routes.graph, crossings, len(pairs))
-        own = marks[:, [column_of(routes.graph, part)]]
-        yield from own.nonzero()[0].tolist()
+        yield from marks[:, columns].nonzero()[0].tolist()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import escape
 
 from seatrial.report.fabric_layout import BOX, LEFT, WIDTH, Layout, Point
-from seatrial.report.fabric_links import COUNTED, LOCATED, BadLink
+from seatrial.report.fabric_links import AMONG, COUNTED, LOCATED, BadLink
 from seatrial.report.render import text
 from seatrial.report.render.text import short
 
@@ -45,6 +45,7 @@ STYLES = {
     "drift": Style("var(--fail)", "≠", "not as planned"),
     "unknown": Style("var(--undecided)", "?", "unknown: no answer", "2 3"),
     LOCATED: Style("var(--not-shown)", "*", "explains slow pairs", "", 4.5),
+    AMONG: Style("var(--not-shown)", "*?", "one of these explains slow pairs"),
     COUNTED: Style("var(--undecided)", "+", "counted errors in the run"),
 }
 """By verdict: colour, sign and dashes, so that colour is never alone."""

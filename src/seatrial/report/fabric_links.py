@@ -14,6 +14,9 @@ from seatrial.runs.port_totals import PortTotal
 LOCATED = "slow pairs"
 """In place of a verdict: the link explains slow pairs."""
 
+AMONG = "one of slow pairs"
+"""In place of a verdict: one of several links explains slow pairs."""
+
 COUNTED = "errors"
 """In place of a verdict: a port of the link counted errors in the run."""
 
@@ -24,9 +27,9 @@ _MOST_ENDS = 3
 class BadLink:
     """A cable, or all cables of a device, with a finding.
 
-    `verdict` is that of the finding, `LOCATED` or `COUNTED`. `ends` are both ends of
-    the cable, or the device and the far ends of its cables; `cables` are their numbers.
-    `key` are both ports of a cable.
+    `verdict` is that of the finding, `LOCATED`, `AMONG` or `COUNTED`. `ends` are both
+    ends of the cable, or the device and the far ends of its cables; `cables` are their
+    numbers. `key` are both ports of a cable.
     """
 
     verdict: str
@@ -109,9 +112,14 @@ def _located(
     links: Mapping[frozenset[End], Link],
 ) -> Iterator[BadLink]:
     for part in parts:
-        key = frozenset(End(*end) for end in part.ends)
-        link = _link(LOCATED, key, planned, links, part.words)
-        yield link if key else replace(link, ends=(Spot(part.device),))
+        for one in part.members:
+            key = frozenset(End(*end) for end in one.ends)
+            verdict, words = LOCATED, part.words
+            if not part.is_single:
+                verdict = AMONG
+                words = f"{100 * one.likely:.3g} % likely; {part.words}"
+            link = _link(verdict, key, planned, links, words)
+            yield link if key else replace(link, ends=(Spot(one.device),))
 
 
 def _link(

@@ -25,13 +25,30 @@ SETTINGS = (
     Setting("sound, 2 % of the routes wrong", 0, wrong=0.02),
     Setting("1 bad part, 2 % of the routes wrong", 1, wrong=0.02),
     Setting("2 bad parts, 2 % of the routes wrong", 2, wrong=0.02),
-    Setting("1 bad part, adaptive routing", 1, "adaptive"),
-    Setting("1 bad part, adaptive routing, counters", 1, "adaptive", counters=True),
+    Setting("sound, adaptive", 0, "adaptive"),
+    Setting("1 bad part, adaptive", 1, "adaptive"),
+    Setting("1 bad part, adaptive, counters", 1, "adaptive", counters=True),
+    Setting("1 bad part, adaptive, then pairs", 1, "adaptive", then="pairs"),
+    Setting("2 bad parts, adaptive, then pairs", 2, "adaptive", then="pairs"),
+    Setting("1 bad part, adaptive, then rounds", 1, "adaptive", then="rounds"),
+    Setting("2 bad parts, adaptive, then rounds", 2, "adaptive", then="rounds"),
     Setting("3 levels, sound", 0, shape=THREE_LEVELS),
     Setting("3 levels, 1 bad part", 1, shape=THREE_LEVELS),
     Setting("3 levels, 2 bad parts", 2, shape=THREE_LEVELS),
+    Setting("3 levels, 1 bad part, adaptive", 1, "adaptive", shape=THREE_LEVELS),
     Setting(
-        "3 levels, 1 bad part, adaptive routing", 1, "adaptive", shape=THREE_LEVELS
+        "3 levels, 1 bad part, adaptive, then pairs",
+        1,
+        "adaptive",
+        then="pairs",
+        shape=THREE_LEVELS,
+    ),
+    Setting(
+        "3 levels, 2 bad parts, adaptive, then pairs",
+        2,
+        "adaptive",
+        then="pairs",
+        shape=THREE_LEVELS,
     ),
 )
 """The kinds of fabrics."""
@@ -115,11 +132,12 @@ def legend() -> str:
     """Describe the columns."""
     return (
         f"Shares in %, in brackets the exact interval (Clopper and Pearson) of "
-        f"{100 * CONFIDENCE:.0f} % confidence. First right: the first suspect is bad; "
-        "among alike: it is bad, or not told apart from a bad part. Sound named: "
-        "fabrics in which a suspect is neither. Pairs: the most of all pairs that were "
-        "measured. Bad nodes are 10 to 50 % slower, cables 30 to 100 %, switches 20 to "
-        "60 %."
+        f"{100 * CONFIDENCE:.0f} % confidence. First right: the most likely part of "
+        "the first suspect is bad, and has no equal; among alike: one of its parts is "
+        "bad. Sound named: fabrics with a suspect that has no bad part. Then: without "
+        "adaptive routing, the pairs that tell parts apart, or rounds of all nodes. "
+        "Pairs: the most of all pairs that were measured. Bad nodes are 10 to 50 % "
+        "slower, cables 30 to 100 %, switches 20 to 60 %."
     )
 
 

@@ -6,8 +6,8 @@ cables of a plan itself.
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Literal
 
@@ -85,6 +85,35 @@ class Wiring:
             self._paths[leaf, goal] = known
         return known
 
+    @cached_property
+    def spread(self) -> "Spread":
+        """The shortest paths between all leafs."""
+        return Spread(self)
+
+
+class Spread:
+    """The shortest paths between leafs, in tables of as many paths of a length.
+
+    `tables` have cables: pairs of leafs x paths x hops. A pair of leafs, by their
+    places in `leafs`, is in table `table[a, b]`, row `row[a, b]`.
+    """
+
+    def __init__(self, wiring: Wiring) -> None:
+        leafs = sorted({*wiring.leaf.tolist()})
+        self.place = np.full(len(wiring.number), -1)
+        self.place[leafs] = np.arange(len(leafs))
+        self.table = np.zeros((len(leafs), len(leafs)), dtype=np.int64)
+        self.row = np.zeros_like(self.table)
+        rows: dict[tuple[int, int], list[list[list[int]]]] = {}
+        for a, leaf in enumerate(leafs):
+            for b, goal in enumerate(leafs):
+                paths = wiring.paths(leaf, goal)
+                own = rows.setdefault((len(paths), len(paths[0])), [])
+                self.table[a, b] = [*rows].index((len(paths), len(paths[0])))
+                self.row[a, b] = len(own)
+                own.append(paths)
+        self.tables = [np.array(own, dtype=np.int64) for own in rows.values()]
+
 
 def _alike(nearer: dict[int, list[int]]) -> Iterator[tuple[Integers, Integers]]:
     """Yield switches, one after the other, with the same number of ways, and these."""
@@ -103,17 +132,13 @@ def wiring(cables: tuple[Cable, ...]) -> Wiring:
 class ModelFabric:
     """A fabric whose hosts have one port each.
 
-    `adaptive`: messages are spread over all shortest paths, and a flow takes the mean
-    time of them; else the path of a flow is fixed.
     `scatter` is that of a number (lognormal). A host's port carries 1, as all others.
     """
 
     cables: Sequence[Cable]
     seed: int
     faults: Sequence[Fault] = ()
-    adaptive: bool = False
     scatter: float = 0.02
-    _times: dict[tuple[int, int], Values] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._random = np.random.default_rng(self.seed)
@@ -161,23 +186,32 @@ class ModelFabric:
             for switch, cable in zip(switches, cables, strict=True):
                 yield names[switch], own.hosts[host], cable
 
-    def other_cable(self, switch: str, host: str) -> int:
-        """Return any cable of a switch that leads nearer to a host."""
+    def ways(self, switches: Sequence[str], hosts: Sequence[str]) -> Integers:
+        """Return the way of each switch to each host; -1: the host is on its leaf."""
+        number = self._wiring.number
+        table = self._table[[number[name] for name in switches]]
+        return table[:, [number[name] for name in hosts]]
+
+    def other_way(self, switch: str, host: str) -> int:
+        """Return any way of a switch that leads nearer to a host."""
         own = self._wiring
         leaf = int(own.leaf[own.number[host]])
         ways = own.nearer[leaf][own.number[switch]]
-        return ways[int(self._random.integers(len(ways)))] // 2
+        return ways[int(self._random.integers(len(ways)))]
 
-    def rates(self, flows: Sequence[tuple[str, str]]) -> Values:
+    def rates(
+        self, flows: Sequence[tuple[str, str]], *, adaptive: bool = False
+    ) -> Values:
         """Return the rates of flows at the same time, with scatter.
 
-        They are max-min fair on fixed paths. Adaptive routing balances the load: then
+        They are max-min fair on fixed paths. `adaptive` spreads messages over all
+        shortest paths and balances the load: a flow takes the mean time of them, and
         the slowest link of a path sets the time of its messages.
         """
         noise = np.exp(self.scatter * self._random.standard_normal(len(flows)))
         number = self._wiring.number
         ends = np.array([(number[a], number[b]) for a, b in flows]).reshape(-1, 2)
-        if self.adaptive:
+        if adaptive:
             return np.asarray(noise / self._mean_times(ends[:, 0], ends[:, 1]))
         flow, way = self._walked(ends[:, 0], ends[:, 1])
         left = np.repeat(self.capacity, 2)
@@ -213,27 +247,25 @@ class ModelFabric:
             flow, way = flow[~at_leaf], way[~at_leaf]
         return np.concatenate(flows), np.concatenate(ways)
 
+    @cached_property
+    def _times(self) -> list[Values]:
+        """The time of each shortest path between leafs, by its worst link."""
+        time = 1 / self.capacity
+        tables = self._wiring.spread.tables
+        return [time[paths].max(axis=2, initial=0.0) for paths in tables]
+
     def _mean_times(self, source: Integers, goal: Integers) -> Values:
         """Return the mean time of a flow's messages over all shortest paths."""
-        own, time = self._wiring, 1 / self.capacity
+        own, spread, time = self._wiring, self._wiring.spread, 1 / self.capacity
         ends = np.maximum(time[own.first[source] // 2], time[own.first[goal] // 2])
-        leafs = zip(own.leaf[source].tolist(), own.leaf[goal].tolist(), strict=True)
-        times = [self._times_of(*pair) for pair in leafs]
-        size = np.array([one.size for one in times])
+        leafs = spread.place[own.leaf[source]], spread.place[own.leaf[goal]]
+        table, row = spread.table[leafs], spread.row[leafs]
         mean = np.empty(ends.size)
-        for count in {*size.tolist()}:
-            flows = np.flatnonzero(size == count)
-            each = np.stack([times[flow] for flow in flows])
-            mean[flows] = np.maximum(each, ends[flows, None]).mean(axis=1)
+        for number, times in enumerate(self._times):
+            flows = np.flatnonzero(table == number)
+            slowest = np.maximum(times[row[flows]], ends[flows, None])
+            mean[flows] = slowest.mean(axis=1)
         return mean
-
-    def _times_of(self, leaf: int, goal: int) -> Values:
-        """Return the time of each shortest path between leafs, by its worst link."""
-        if (known := self._times.get((leaf, goal))) is None:
-            paths = np.array(self._wiring.paths(leaf, goal), dtype=np.int64)
-            known = (1 / self.capacity[paths]).max(axis=1, initial=0.0)
-            self._times[leaf, goal] = known
-        return known
 
     def errors(self, usual: float = 0.3, bad: float = 30.0) -> Values:
         """Return symbol errors by cable; more of bad cables, and those of bad nodes."""

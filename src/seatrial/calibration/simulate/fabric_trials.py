@@ -2,29 +2,31 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from seatrial.calibration.simulate.fabric_traffic import Fault, ModelFabric
 from seatrial.fabric.generate import Shape, generate
-from seatrial.fabric.locate import Part, Suspect, located
-from seatrial.fabric.measured_paths import paths_of, telling_pairs
+from seatrial.fabric.locate import MeasuredPaths, Part, Suspect, located
+from seatrial.fabric.measured_paths import paths_of
 from seatrial.fabric.plan import Cable
 from seatrial.fabric.records import Link
 from seatrial.fabric.routes import Graph, Routes
+from seatrial.fabric.telling_pairs import telling_rounds
 
 ROUNDS = 24
 """Rounds of all nodes that are measured first: 2.4 % of the pairs of 1,000 nodes."""
 
-FURTHER = 4
-"""Times that pairs which tell two parts apart are measured."""
+FURTHER = 2
+"""Times that pairs which tell parts apart are measured."""
 
 _SHAPE = Shape("fat-tree-2", 1000, radix=64)
 THREE_LEVELS = Shape("fat-tree-3", 1000, radix=16)
 """Pods of 64 nodes below 64 cores."""
 
-_TELLING = 64
+_TIE = 1e-6
 _NODE, _CABLE, _SWITCH = (1.1, 1.5), (1.3, 2.0), (1.2, 1.6)
 """Spans of factors by which bad parts are slower."""
 
@@ -33,7 +35,9 @@ _NODE, _CABLE, _SWITCH = (1.1, 1.5), (1.3, 2.0), (1.2, 1.6)
 class Setting:
     """A kind of fabrics: how many parts are bad, the routing, and what is known.
 
-    `wrong` is the share of entries that the known forwarding tables have wrong.
+    `wrong` is the share of entries that the known forwarding tables have wrong. After a
+    sweep with adaptive routing, `then` measures without it: the `pairs` that tell parts
+    apart, or as many `rounds` of all nodes again.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Setting:
     routing: str = "fixed"
     wrong: float = 0.0
     counters: bool = False
+    then: Literal["", "pairs", "rounds"] = ""
     shape: Shape = _SHAPE
 
 
@@ -48,17 +53,19 @@ class Setting:
 class Trial:
     """One fabric: its faults and the suspects, both by kind and name.
 
-    Suspects that are not told apart are together. `share` of all pairs was measured.
+    Suspects that are not told apart are together, the most likely first; `ties` are the
+    suspects whose first has its equals. `share` of all pairs was measured.
     """
 
     faults: frozenset[tuple[str, str]]
     suspects: tuple[tuple[tuple[str, str], ...], ...]
     share: float
+    ties: frozenset[int] = frozenset()
 
     @property
     def first_is_right(self) -> bool:
-        """Return True if the first suspect is bad, alone or before its likes."""
-        return bool(self.suspects) and self.suspects[0][0] in self.faults
+        """Return True if the first suspect is bad, and more likely than its likes."""
+        return 0 in self._right
 
     @property
     def first_is_among(self) -> bool:
@@ -68,12 +75,21 @@ class Trial:
     @property
     def all_found(self) -> bool:
         """Return True if each bad part is the first of a suspect."""
-        return self.faults <= {parts[0] for parts in self.suspects}
+        return self.faults <= {self.suspects[number][0] for number in self._right}
 
     @property
     def blames_sound(self) -> bool:
         """Return True if a suspect has no bad part."""
         return any(self.faults.isdisjoint(parts) for parts in self.suspects)
+
+    @property
+    def _right(self) -> set[int]:
+        """Return the suspects whose first is bad, and has no equal."""
+        return {
+            number
+            for number, parts in enumerate(self.suspects)
+            if parts[0] in self.faults and number not in self.ties
+        }
 
 
 def trial(setting: Setting, seed: int) -> Trial:
@@ -109,32 +125,49 @@ class _Fabric:
         hosts = {*self.hosts}
         self.inner = [c for c in self.cables if c.a.device not in hosts]
         self.faults = self._faults()
-        adaptive = setting.routing == "adaptive"
-        self.model = ModelFabric(self.cables, seed, self.faults, adaptive=adaptive)
+        self.model = ModelFabric(self.cables, seed, self.faults)
         self.routes = self._routes()
-        self.rows: list[pl.DataFrame] = []
+        self.rows: dict[bool, list[pl.DataFrame]] = {True: [], False: []}
+        self.paths: dict[bool, MeasuredPaths] = {}
         self.measured: set[frozenset[str]] = set()
         self.round = 0
 
     def trial(self) -> Trial:
         """Measure rounds, locate; measure pairs that tell likes apart, and again."""
-        for _ in range(ROUNDS):
-            order = self.random.permutation(self.hosts).tolist()
-            self._measure(list(zip(order[::2], order[1::2], strict=False)))
+        adaptive = self.setting.routing == "adaptive"
+        self._measure_all(adaptive)
         suspects = self._located()
-        alike = [suspect.parts for suspect in suspects if len(suspect.parts) > 1]
-        further = [telling_pairs(self.routes, parts, _TELLING) for parts in alike]
-        if any(further):
-            for _ in range(FURTHER):
-                for pairs in filter(None, further):
-                    self._measure(pairs)
+        without = self.setting.then
+        if without == "rounds":
+            self._measure_all(False)
             suspects = self._located()
+        elif without or not adaptive:
+            further = [
+                pairs
+                for suspect in suspects
+                if not suspect.is_single
+                for pairs in telling_rounds(self.routes, suspect.parts)
+            ]
+            for pairs in further * FURTHER:
+                self._measure(pairs, False)
+            suspects = self._located() if further else suspects
         all_pairs = len(self.hosts) * (len(self.hosts) - 1) / 2
         return Trial(
             frozenset((kind, name) for kind, name, _ in self.faults),
             tuple(tuple(map(self._name, suspect.parts)) for suspect in suspects),
             len(self.measured) / all_pairs,
+            frozenset(
+                number
+                for number, one in enumerate(suspects)
+                if not one.is_single and one.likely[1] > (1 - _TIE) * one.likely[0]
+            ),
         )
+
+    def _measure_all(self, adaptive: bool) -> None:
+        """Measure rounds of all nodes."""
+        for _ in range(ROUNDS):
+            order = self.random.permutation(self.hosts).tolist()
+            self._measure(list(zip(order[::2], order[1::2], strict=False)), adaptive)
 
     def _faults(self) -> list[Fault]:
         """Draw bad parts: nodes and cables alike often, switches seldom."""
@@ -154,28 +187,27 @@ class _Fabric:
         return [*faults.values()]
 
     def _routes(self) -> Routes:
-        if self.setting.routing == "adaptive":
-            return self.plan.adaptive
-        forwarding: dict[str, dict[str, str]] = {}
-        entries = [*self.model.entries()]
-        wrong = (self.random.random(len(entries)) < self.setting.wrong).tolist()
-        for (switch, host, number), is_wrong in zip(entries, wrong, strict=True):
-            if is_wrong:
-                number = self.model.other_cable(switch, host)
-            cable = self.cables[number]
-            end = cable.b if cable.b.device == switch else cable.a
-            forwarding.setdefault(switch, {})[host] = end.port
-        return Routes.forwarded(self.graph, forwarding)
+        """Return the routes of messages without adaptive routing, as known.
 
-    def _measure(self, pairs: list[tuple[str, str]]) -> None:
+        The links of the graph are the cables of the model, so that ways are arcs.
+        """
+        switches, hosts = self.graph.switches, self.graph.hosts
+        tables = self.model.ways(switches, hosts)
+        wrong = self.random.random(tables.shape) < self.setting.wrong
+        for switch, host in np.argwhere(wrong & (tables >= 0)).tolist():
+            way = self.model.other_way(switches[switch], hosts[host])
+            tables[switch, host] = way
+        return Routes(self.graph, tables)
+
+    def _measure(self, pairs: list[tuple[str, str]], adaptive: bool) -> None:
         """Measure pairs at the same time, first in one direction, then back."""
         for own in (pairs, [(b, a) for a, b in pairs]):
             columns = {
                 "source": [a for a, _ in own],
                 "destination": [b for _, b in own],
-                "value": self.model.rates(own),
+                "value": self.model.rates(own, adaptive=adaptive),
             }
-            self.rows.append(
+            self.rows[adaptive].append(
                 pl.DataFrame(columns).with_columns(
                     check=pl.lit("PairSweep"),
                     environment=pl.lit("model"),
@@ -185,11 +217,16 @@ class _Fabric:
                 )
             )
         self.round += 1
+        self.paths.pop(adaptive, None)
         self.measured |= {frozenset(pair) for pair in pairs}
 
     def _located(self) -> list[Suspect]:
         errors = self.model.errors() if self.setting.counters else None
-        return located(self.graph, paths_of(self.routes, pl.concat(self.rows)), errors)
+        for adaptive, rows in self.rows.items():
+            if rows and adaptive not in self.paths:
+                routes = self.plan.adaptive if adaptive else self.routes
+                self.paths[adaptive] = paths_of(routes, pl.concat(rows))
+        return located(self.graph, [*self.paths.values()], errors)
 
     def _name(self, part: Part) -> tuple[str, str]:
         if part.kind == "switch":
