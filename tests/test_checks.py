@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_home import write
+from fake_home import write, write_home
 from reframe_runs import CHECKS, HOME, OURS, SETTINGS, record_of, reframe
 
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.checks.base import Tag
 from seatrial.checks.lammps_problems import PROBLEMS
 from seatrial.checks.sources import known_checks
+from seatrial.fabric.records import Fabric, write_fabric
 from seatrial.model.metrics import split_flat_name
 from seatrial.parsers.npb_problems import BENCHMARKS
 
@@ -246,7 +247,7 @@ def test_sweep_reports_every_pair_in_both_directions(
 
 
 def sweep_scripts(
-    folder: Path, settings: dict[str, Any], *options: str
+    folder: Path, settings: dict[str, Any], *options: str, **environment: str
 ) -> dict[str, str]:
     """Return the scripts of PairSweep by MPI stack."""
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -255,6 +256,7 @@ def sweep_scripts(
         *("-n", "PairSweep", "--prefix", str(folder), "--keep-stage-files", *options),
         folder=folder,
         RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
+        **environment,
     )
     return {path.parts[-3]: path.read_text() for path in folder.rglob("rfm_job.sh")}
 
@@ -266,6 +268,17 @@ def test_adaptive_sweep_takes_the_leafs_of_the_class(tmp_path: Path) -> None:
     chosen = ("-S", "PairSweep.adaptive=yes", "-S", "PairSweep.rounds=2")
     scripts = sweep_scripts(tmp_path, settings, *chosen)
     expected = " --adaptive --leaf 'leaf 1=cn[01-02]' --leaf 'leaf2=cn[03-04]' "
+    assert expected in scripts["openmpi"]
+
+
+def test_adaptive_sweep_takes_the_leafs_of_the_kept_fabric(tmp_path: Path) -> None:
+    home = write_home(tmp_path / "home")
+    leafs = {"cn02": ("s1",), "cn01": ("s1",), "cn03": ("r0", "r1"), "login": ("s9",)}
+    write_fabric(home / "etc/sample/fabric.json", Fabric((), (), leafs=leafs))
+    chosen = ("-S", "PairSweep.adaptive=yes", "-S", "PairSweep.rounds=2")
+    settings = json.loads(SETTINGS.read_text())
+    scripts = sweep_scripts(tmp_path, settings, *chosen, SEATRIAL_HOME=str(home))
+    expected = " --adaptive --leaf r0+r1=cn03 --leaf 's1=cn[01-02]' "
     assert expected in scripts["openmpi"]
 
 

@@ -67,6 +67,19 @@ def test_nodes_are_judged_by_all_their_pairs(slow: list[str]) -> None:
     assert {f.place for f in judgement.findings if f.verdict == "fail"} == {*slow}
 
 
+def test_nodes_that_fail_without_known_leafs_are_doubtful() -> None:
+    """The sample's machine without leafs, and with a leaf of each node."""
+    slow = Truth(NODES).slow("cn3")
+    (note,) = [one for one in judge(drawn(slow), SWEEP).notes if "may be sound" in one]
+    assert note.startswith("PairSweep: cn3 may be sound. Only some pairs were measured")
+    assert "seatrial fabric discover --keep" in note
+    known = drawn(Truth(NODES, (12, 12)).slow("cn3"))
+    notes = judge(known, SWEEP).notes
+    assert not any("may be sound" in one for one in notes)
+    whole = judge(drawn(slow, draws=False), SWEEP).notes
+    assert not any("may be sound" in one for one in whole)
+
+
 def test_an_allocation_without_a_number_bars_a_pass() -> None:
     run = drawn(Truth(NODES))
     first, *others = run.cases

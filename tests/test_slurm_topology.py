@@ -15,6 +15,7 @@ from sweep_samples import BW_MB_PER_S, LATENCY_US, names
 
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, run_campaign
+from seatrial.fabric.records import Fabric, write_fabric
 from seatrial.judge.joint_runs import leafs_of
 from seatrial.judge.judge import judge
 from seatrial.runs.closed_run import Run, load_run
@@ -153,6 +154,13 @@ def test_a_run_keeps_the_leafs_of_its_start(
     replayed = recorded_states(system, run.path / "raw")
     leafs = [state.node.facts.get("leaf") for state in replayed]
     assert leafs == ["s0", "s0", None, None]
+
+    fabric = Fabric((), (), leafs={"cn1": ("f1",), "cn2": ("f1", "f2")})
+    write_fabric(site.home / "etc/lab/fabric.json", fabric)
+    run = site.run("fabric", console)
+    leafs = leafs_of(run.manifest["nodes"])
+    assert leafs == {"cn1": "leaf f1", "cn2": "leaf f1+f2"}, "before Slurm"
+    assert "no leaf is known of cn[3-4]: the fabric has" in console.export_text()
 
     site.describe({"cn4": "l9"})
     run = site.run("r2", console)

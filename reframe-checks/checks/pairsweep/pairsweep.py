@@ -16,10 +16,12 @@ from seatrial.checks.pairsweep.pair_list import PairList, read_pair_list
 from seatrial.checks.tabled import TabledCheck
 from seatrial.checks.time_limits import start_s
 from seatrial.checks.verbs_check import MPI_OVER_TCP
+from seatrial.fabric.leafs import by_leaf, kept_leafs
 from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.pairsweep import SweepReader
 from seatrial.parsers.pairsweep_rows import RunRow, read_quiet
+from seatrial.paths import etc_dir, home
 
 PHASE_FACTOR = 3
 """Time of a phase, at most, over that of its measurement: synchronisation, warm-up."""
@@ -144,8 +146,15 @@ class PairSweep(TabledCheck, OwnBenchmark):
         conduct(self, "seatrial.checks.pairsweep", options)
 
     def adaptive_options(self) -> list[str]:
-        """Let suspects have more rounds, with the leafs of the class, if it has any."""
-        leafs = self.current_partition.extras.get("leafs", {})
+        """Let suspects have more rounds, with the leafs of the class.
+
+        They are those of the inventory, else of the fabric that the system keeps; else
+        seatrial.checks.pairsweep asks Slurm.
+        """
+        extras = self.current_partition.extras
+        folder = etc_dir(home(), self.current_system.name)
+        nodes = extras.get("nodes", [])
+        leafs = extras.get("leafs") or by_leaf(kept_leafs(folder, nodes))
         named = (shlex.quote(f"{leaf}={nodes}") for leaf, nodes in leafs.items())
         return ["--adaptive", *(f"--leaf {leaf}" for leaf in named)]
 

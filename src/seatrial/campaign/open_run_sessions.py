@@ -269,7 +269,7 @@ def _node(
 ) -> dict[str, Any]:
     """Describe a delivered node: present in the whole run, absent or lost.
 
-    Its leaf is that of the inventory, else of Slurm (`leafs`, by node). A node that was
+    Its leaf is that of the inventory, else of `leafs`. A node that was
     absent in some sessions, and came back, was absent; one that Slurm gave up during a
     session, or an administrator drained, is lost.
     """

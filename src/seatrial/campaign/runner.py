@@ -27,6 +27,7 @@ from seatrial.campaign.schedule import (
 from seatrial.campaign.selected_cases import selected_cases
 from seatrial.campaign.session_command import comment_of
 from seatrial.errors import Exit, SeatrialError
+from seatrial.fabric.leafs import kept_leafs
 from seatrial.interrupts import interruptible, postponed
 from seatrial.names import node_set
 from seatrial.paths import WEIGHTS_FILE, criteria_file, restrict_umask
@@ -175,8 +176,8 @@ def _begin(
 ) -> None:
     """Record a start of the driver, and system and criteria if they are new.
 
-    The first start records the leafs of Slurm's topology. Weights are those of the
-    agenda: changes of them during a run are ignored.
+    The first start records leafs that the inventory does not name. Weights are those of
+    the agenda: changes of them during a run are ignored.
     """
     starts = read_starts(path)
     number = len(starts) + 1
@@ -199,7 +200,7 @@ def _begin(
         "seatrial": seatrial.__version__,
         "git_commit": system.suite.get("git_commit"),
     }
-    if not starts and (leafs := _slurm_leafs(system, console)):
+    if not starts and (leafs := _other_leafs(system, console)):
         start["leafs"] = leafs
     if agenda.replay is None:
         place = begin(
@@ -215,16 +216,21 @@ def _begin(
     note_start(path, start)
 
 
-def _slurm_leafs(system: System, console: Console) -> dict[str, str]:
-    """Return the leaf of each node by Slurm, if the inventory names no leafs."""
-    if not system.uses_slurm or any("leaf" in node.facts for node in system.nodes):
+def _other_leafs(system: System, console: Console) -> dict[str, str]:
+    """Return the leaf of each node if the inventory names no leafs.
+
+    They come from the fabric that the system keeps, else from Slurm's topology.
+    """
+    if any("leaf" in node.facts for node in system.nodes):
         return {}
     names = [node.name for node in system.nodes]
-    leafs = node_leafs(names)
+    source, leafs = "the fabric", kept_leafs(system.folder, names)
+    if not leafs and system.uses_slurm:
+        source, leafs = "Slurm's topology", node_leafs(names)
     without = [name for name in names if name not in leafs]
     if leafs and without:
         console.print(
-            f"no leaf is known of {node_set(without)}: Slurm's topology has each in no "
+            f"no leaf is known of {node_set(without)}: {source} has each in no "
             "leaf switch, or in several; the judge looks for slow leafs without them",
             markup=False,
         )

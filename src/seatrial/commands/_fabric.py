@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seatrial.commands import _options as options
+from seatrial.commands._rows import write_rows
 from seatrial.errors import SeatrialError
 from seatrial.output import complain, write_data
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from seatrial.fabric.findings import Finding
     from seatrial.fabric.generate import Shape
     from seatrial.fabric.records import Fabric
+    from seatrial.fabric.tools import Output
 
 _STYLES = {"ok": "green", "odd": "yellow", "unknown": "yellow"}
 _MOST_SPOTS = 4
@@ -77,11 +79,16 @@ def known_nodes(home: Path, system: str) -> Collection[str]:
 
 
 def keep_fabric(
-    home: Path, system: str, found: "Fabric", sources: Sequence[Path]
+    home: Path,
+    system: str,
+    found: "Fabric",
+    sources: Sequence[Path],
+    told: "Sequence[Output] | None" = None,
 ) -> None:
     """Write the fabric beside the description of a system: runs keep it from then on.
 
-    So do they keep its forwarding tables, if there are any: a warning and a finding say
+    So do they keep its forwarding tables, if there are any (`told`: those that a tool
+    printed elsewhere): a warning and a finding say
     if they do not fit. Raises SeatrialError if the system is not provisioned here, or a
     file of tables is damaged.
     """
@@ -94,7 +101,7 @@ def keep_fabric(
 
     folder, routes = load_system(home, system).folder, ""
     try:
-        routes = forwarding_text(sources)
+        routes = forwarding_text(sources, told)
     except SeatrialError as error:
         if sources:
             raise
@@ -195,3 +202,12 @@ def print_findings(findings: Sequence["Finding"]) -> None:
     parts = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
     noun = "finding" if len(findings) == 1 else "findings"
     console.print_line(f"{len(findings)} {noun}{': ' if parts else ''}{parts}")
+
+
+def write_findings(findings: Sequence["Finding"], form: str) -> None:
+    """Print findings as a table, or write them as JSON or CSV."""
+    if form == "table":
+        print_findings(findings)
+    else:
+        rows, columns = as_rows(findings, form)
+        write_rows(rows, form, columns)

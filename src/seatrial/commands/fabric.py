@@ -9,22 +9,25 @@ import click
 from seatrial import paths
 from seatrial.commands import _options as options
 from seatrial.commands._fabric import (
-    as_rows,
     discovered,
     fabric_option,
     keep_fabric,
     known_nodes,
-    print_findings,
     save_text,
     shape_of,
+    write_findings,
 )
 from seatrial.commands._fabric_load import locate, watch
-from seatrial.commands._rows import write_rows
+from seatrial.commands._fabric_remote import (
+    discovered_remotely,
+    lldp_option,
+    require_one,
+    ssh_option,
+)
 from seatrial.errors import Exit, SeatrialError
 from seatrial.output import complain, echo
 
 if TYPE_CHECKING:
-    from seatrial.fabric.findings import Finding
     from seatrial.fabric.plan import Plan
 
 _from = options.repeated(
@@ -68,6 +71,8 @@ def fabric() -> None:
     type=options.FOLDER,
     help="Folder for what the tools print, as --from reads it again.",
 )
+@ssh_option
+@lldp_option
 @options.stop_on_eof
 @click.pass_context
 def discover(
@@ -77,14 +82,17 @@ def discover(
     output: Path,
     keep: bool,
     save: Path | None,
+    ssh: bool,
+    lldp: bool,
 ) -> None:
     """Record the devices, links and subnet managers of SYSTEM in a file.
 
-    Runs ibnetdiscover, iblinkinfo, sminfo and saquery on this machine, as root. With
-    --from it reads ibnetdiscover.txt, iblinkinfo.txt (with or without --line),
-    ibdiagnet2.db_csv, sminfo.txt and saquery.txt; on Ethernet lldp/NODE.json, the
-    output of `lldpctl -f json` on each node. With --keep, runs also keep the forwarding
-    tables: those of dump_fts, or of dump_fts.txt.
+    Runs ibnetdiscover, iblinkinfo, sminfo and saquery on this machine, as root; with
+    --ssh on the login node, or on fabric_host of fabric.yml. With --from it reads
+    ibnetdiscover.txt, iblinkinfo.txt (with or without --line), ibdiagnet2.db_csv,
+    sminfo.txt and saquery.txt; on Ethernet lldp/NODE.json, the output of `lldpctl -f
+    json` on each node. With --keep, runs also keep the forwarding tables: those of
+    dump_fts, or of dump_fts.txt.
 
     Exit status: 0; 1 no subnet manager; 2 usage, a tool that failed, or output that is
     damaged or cut off; 3 a device did not answer.
@@ -98,10 +106,15 @@ def discover(
     declared_for(home, system)
     if save and sources:
         raise SeatrialError("--from and --save: expected one of them, got both")
-    found = discovered(sources, save=save)
+    require_one(sources, ssh, lldp)
+    told = None
+    if ssh or lldp:
+        found, told = discovered_remotely(home, system, save, lldp=lldp, tables=keep)
+    else:
+        found = discovered(sources, save=save)
     write_fabric(output, found)
     if keep:
-        keep_fabric(home, system, found, sources)
+        keep_fabric(home, system, found, sources, told)
     kinds = [device.kind for device in found.devices]
     nodes = {device.name for device in found.devices if device.kind == "host"}
     echo(
@@ -158,6 +171,8 @@ def plan(form: str, output: Path | None, **numbers: object) -> None:
 @_from
 @fabric_option
 @_plan
+@ssh_option
+@lldp_option
 @options.form("Format of the findings.")
 @options.stop_on_eof
 @click.pass_context
@@ -167,13 +182,16 @@ def diff(
     sources: tuple[Path, ...],
     fabric_file: Path | None,
     plan_file: Path | None,
+    ssh: bool,
+    lldp: bool,
     form: str,
 ) -> None:
     """Compare the cables of SYSTEM with the plan of its inventory.
 
-    The fabric is discovered now, by the tools of this machine, or read with --from or
-    --fabric. A swap of cables is one finding. Without a plan, only what needs none is
-    found: subnet managers, GUIDs that exist twice, firmware, states, up-links.
+    The fabric is discovered now, by the tools of this machine, with --ssh by those of
+    the login node, or read with --from or --fabric. A swap of cables is one finding.
+    Without a plan, only what needs none is found: subnet managers, GUIDs that exist
+    twice, firmware, states, up-links.
 
     Exit status: 0 as planned, 1 drift or absent, 2 usage, inventory, plan or damaged
     output, 3 something is unknown.
@@ -188,10 +206,14 @@ def diff(
     home = paths.home()
     declared = declared_for(home, system)
     planned = load_plan(plan_file) if plan_file else declared.plan()
-    found = discovered(sources, fabric_file)
+    require_one(sources or fabric_file, ssh, lldp)
+    if ssh or lldp:
+        found, _ = discovered_remotely(home, system, None, lldp=lldp)
+    else:
+        found = discovered(sources, fabric_file)
     nodes = partial(known_nodes, home, system)
     findings = compare(found, planned, declared.declaration, nodes)
-    _write(findings, form)
+    write_findings(findings, form)
     if form == "table" and planned is None:
         echo(f"{system}: no plan; set fabric_plan in {declared.file}")
     ctx.exit(exit_status(findings))
@@ -243,7 +265,7 @@ def topology(
         return
     text = site_file.read_text("utf-8", errors="replace")
     findings = slurm.check(slurm.read_topology(text, str(site_file)), switches)
-    _write(findings, "table")
+    write_findings(findings, "table")
     ctx.exit(exit_status(findings))
 
 
@@ -263,11 +285,3 @@ def _planned(system: str, plan_file: Path | None) -> "Plan":
             "nothing. Set it, or name a file with --plan or --fabric."
         )
     return planned
-
-
-def _write(findings: "list[Finding]", form: str) -> None:
-    if form == "table":
-        print_findings(findings)
-    else:
-        rows, columns = as_rows(findings, form)
-        write_rows(rows, form, columns)

@@ -33,6 +33,12 @@ _Interface = Annotated[
 ]
 
 
+_Host = Annotated[
+    str,
+    Meta(pattern=r"^[A-Za-z0-9_][\w.@-]*$", description="the name of a host"),
+]
+
+
 class SubnetManager(Struct, frozen=True, forbid_unknown_fields=True):
     """The subnet manager that is to be the master: GUID of its port, and priority."""
 
@@ -57,7 +63,8 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
     `fabric_plan` is the cable plan, from the folder of the inventory; `fabric_firmware`
     has a version by PSID or model of switches. `fabric_routing`: adaptive if switches
     choose among shortest paths. `fabric_counters` says by what campaigns read error
-    counters.
+    counters. `fabric_host` is where the tools of the fabric run over ssh, as seen from
+    the login node; None: there.
     """
 
     fabric_plan: Text | None = None
@@ -65,6 +72,7 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
     fabric_firmware: dict[Text, _Version] = {}
     fabric_routing: Literal["adaptive"] | None = None
     fabric_counters: Counters = Counters()
+    fabric_host: _Host | None = None
 
 
 @dataclass(frozen=True)

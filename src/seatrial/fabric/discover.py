@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,12 +22,14 @@ from seatrial.parsers.fabric.seen import Seen
 from seatrial.parsers.fabric.sminfo import SeenManager, parse_sminfo, parse_smir
 from seatrial.plain_files import write_exclusively
 
-_TOOLS: tuple[tuple[str, ...], ...] = (
+TOOLS: tuple[tuple[str, ...], ...] = (
     ("ibnetdiscover",),
     ("iblinkinfo", "--line"),
     ("sminfo",),
     ("saquery", "SMIR"),
 )
+"""Tools of a discovery."""
+
 _PARSERS: dict[str, Callable[[str], Seen]] = {
     "ibnetdiscover": parse_ibnetdiscover,
     "ibdiagnet2": parse_db_csv,
@@ -56,24 +58,51 @@ def by_tools(save: Path | None = None) -> Fabric:
     Raises SeatrialError if ibnetdiscover is missing, a tool fails, or a saved file
     exists.
     """
-    outputs = [one for command in _TOOLS for one in run_tool(*command)]
+    return of_outputs([one for tool in TOOLS for one in run_tool(*tool)], save)
+
+
+def of_outputs(outputs: Sequence[Output], save: Path | None = None) -> Fabric:
+    """Return the fabric that tools printed now; SeatrialError as `by_tools`."""
     if save is not None:
         _save(save, outputs)
     return replace(_fabric(outputs, {}), time=_utc(time.time()))
+
+
+def by_lldp(
+    texts: Mapping[str, str], silent: Iterable[str] = (), save: Path | None = None
+) -> Fabric:
+    """Return the Ethernet fabric of what lldpctl printed now, by node.
+
+    `silent` says which nodes did not answer, and why. SeatrialError if an output is
+    damaged, or a saved file exists.
+    """
+    outputs = {
+        node: Output("lldpctl", text, f"{node}: lldpctl -f json")
+        for node, text in texts.items()
+    }
+    if save is not None:
+        for node, one in outputs.items():
+            _write(save / "lldp" / f"{node}.json", one.text)
+    fabric = _ethernet([], outputs)
+    problems = (*fabric.problems, *silent)
+    return replace(fabric, problems=problems, time=_utc(time.time()))
 
 
 def _save(folder: Path, outputs: Iterable[Output]) -> None:
     """Write outputs as `from_files` reads them, each of several subnets in a folder."""
     names = {tool: name for name, tool in _NAMES.items()}
     for one in outputs:
-        file = folder / one.subnet.replace(":", "-") / names[one.tool]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write_exclusively(file, [one.text.encode()])
-        except FileExistsError:
-            raise SeatrialError(
-                f"{file}: exists, and nothing is overwritten; name another folder"
-            ) from None
+        _write(folder / one.subnet.replace(":", "-") / names[one.tool], one.text)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_exclusively(file, [text.encode()])
+    except FileExistsError:
+        raise SeatrialError(
+            f"{file}: exists, and nothing is overwritten; name another folder"
+        ) from None
 
 
 def from_files(paths: Iterable[Path]) -> Fabric:
@@ -123,7 +152,11 @@ def _read(file: Path) -> str:
 def _fabric(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
     """Parse outputs and join them; SeatrialError with file and line of a damage."""
     if nodes:
-        return _ethernet(outputs, nodes)
+        told = {
+            node: Output("lldpctl", _read(file), str(file))
+            for node, file in nodes.items()
+        }
+        return _ethernet(outputs, told)
     names = dict.fromkeys(one.subnet for one in outputs)
     subnets = [
         _subnet(name, [one for one in outputs if one.subnet == name]) for name in names
@@ -197,7 +230,7 @@ def _damaged(output: Output, error: ParseError) -> SeatrialError:
     return SeatrialError(f"{output.where}{line}: {error.reason}")
 
 
-def _ethernet(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
+def _ethernet(outputs: Sequence[Output], nodes: Mapping[str, Output]) -> Fabric:
     if outputs:
         names = ", ".join(one.where for one in outputs)
         raise SeatrialError(
@@ -206,8 +239,7 @@ def _ethernet(outputs: Sequence[Output], nodes: dict[str, Path]) -> Fabric:
         )
     neighbours: dict[str, list[Neighbour]] = {}
     sources = []
-    for node, file in nodes.items():
-        output = Output("lldpctl", _read(file), str(file))
+    for node, output in nodes.items():
         try:
             neighbours[node] = parse_lldpctl(output.text)
         except ParseError as error:

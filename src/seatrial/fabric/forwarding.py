@@ -14,12 +14,16 @@ from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import parse_dump_fts
 
 
-def forwarding_text(sources: Sequence[Path]) -> str:
-    """Return the output of dump_fts: of files or folders, or by the tool here.
+def forwarding_text(
+    sources: Sequence[Path], told: Sequence[Output] | None = None
+) -> str:
+    """Return the output of dump_fts: of files or folders, `told`, or by the tool here.
 
     '' if there is none. Raises SeatrialError if it is damaged, or the tool fails.
     """
-    outputs = _read(sources) if sources else run_tool("dump_fts")
+    outputs = _read(sources) if sources else told
+    if outputs is None:
+        outputs = run_tool("dump_fts")
     text = "".join(one.text for one in outputs)
     if not text:
         return ""

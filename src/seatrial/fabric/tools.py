@@ -75,28 +75,64 @@ def active_ports(root: Path = Path("/sys/class/infiniband")) -> list[tuple[str, 
     return ports if len(ports) > 1 else [("", "")]
 
 
+@dataclass(frozen=True)
+class Done:
+    """What a tool did: its command, exit status, output, messages and version.
+
+    `subnet` is that of `Output`; `host` is where it ran, '' for here.
+    """
+
+    command: tuple[str, ...]
+    status: int
+    text: str
+    messages: str
+    version: str
+    subnet: str = ""
+    host: str = ""
+
+
+def output_of(done: Done) -> Output:
+    """Return the output of a tool; SeatrialError if it failed.
+
+    It fails by its exit status unless it is one of `_MAY_FAIL`.
+    """
+    name = done.command[0]
+    shown = " ".join(done.command)
+    if done.host:
+        shown = f"{done.host}: {shown}"
+    complaints = [line for line in done.messages.splitlines() if line.strip()]
+    no_port = _NO_PORT in done.text + done.messages
+    if done.status and (no_port or name not in _MAY_FAIL):
+        raise SeatrialError(
+            f"{shown}: exit status {done.status}: "
+            f"{' '.join(complaints)[:300] or 'no message'}. It needs an active HCA and "
+            "the right to open /dev/infiniband/umad*: run it as root."
+        )
+    match = _VERSION.search(done.version)
+    version = match[1] if match else ""
+    return Output(name, done.text, shown, done.subnet, version, complaints)
+
+
 def _run(program: str, command: Sequence[str], hca: str = "", port: str = "") -> Output:
-    """Run a tool; it fails by its exit status unless it is one of `_MAY_FAIL`."""
+    """Run a tool here."""
     if hca:
         command = [*command[:1], "-C", hca, "-P", port, *command[1:]]
-    shown = " ".join(command)
     try:
         done = _ended(program, *command[1:])
         version = _ended(program, "--version")
     except subprocess.TimeoutExpired as error:
+        shown = " ".join(command)
         raise SeatrialError(f"{shown}: no end within {TIMEOUT_S} s") from error
-    complaints = [line for line in done.stderr.splitlines() if line.strip()]
-    no_port = _NO_PORT in done.stdout + done.stderr
-    if done.returncode and (no_port or command[0] not in _MAY_FAIL):
-        raise SeatrialError(
-            f"{shown}: exit status {done.returncode}: "
-            f"{' '.join(complaints)[:300] or 'no message'}. It needs an active HCA and "
-            "the right to open /dev/infiniband/umad*: run it as root."
+    return output_of(
+        Done(
+            tuple(command),
+            done.returncode,
+            done.stdout,
+            done.stderr,
+            version.stdout + version.stderr,
+            f"{hca}:{port}" if hca else "",
         )
-    match = _VERSION.search(version.stdout + version.stderr)
-    version_text = match[1] if match else ""
-    subnet = f"{hca}:{port}" if hca else ""
-    return Output(command[0], done.stdout, shown, subnet, version_text, complaints)
+    )
 
 
 def _ended(*command: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,9 @@ from seatrial.fabric.routes import Routes
 from seatrial.fabric.table_fit import fit_of, forwarded, walked
 from seatrial.fabric.telling_pairs import telling_rounds
 from seatrial.judge.findings import Finding
+from seatrial.judge.joint_runs import delivered_nodes, leafs_of
 from seatrial.judge.located_part import LocatedPart, Member
+from seatrial.judge.unknown_leafs import doubtful_nodes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import Tables, parse_dump_fts
 from seatrial.runs.closed_run import Run
@@ -45,8 +47,16 @@ class Located(NamedTuple):
 def located_parts(runs: Sequence[Run], findings: Sequence[Finding]) -> Located:
     """Name the parts that explain slow pairs of the last run that kept its routes.
 
-    Nothing is named if all pairs pass, or if routes are only a guess.
+    Nothing is named if all pairs pass, or if routes are only a guess. A note has the
+    nodes that may be sound, as no leafs are known.
     """
+    leafs = leafs_of(delivered_nodes(runs))
+    located = _located_parts(runs, findings)
+    doubtful = doubtful_nodes(runs, leafs, findings)
+    return located._replace(notes=(*located.notes, *doubtful))
+
+
+def _located_parts(runs: Sequence[Run], findings: Sequence[Finding]) -> Located:
     slow = [
         finding
         for finding in findings
