@@ -140,6 +140,8 @@ def test_ranks_start_by_the_stack_s_own_process_manager(
     rows: list[dict[str, Any]],
 ) -> None:
     for row in rows:
+        if row["display_name"] == "Throughput":  # it starts no ranks
+            continue
         assert re.search(rf"srun .*--mpi={MPI[row['environ']]} ", script_of(row))
 
 
@@ -205,7 +207,7 @@ def slow_pairs(row: dict[str, Any], size_bytes: int) -> set[tuple[str, str]]:
 
 def test_slow_link_fails_ring_and_sweep_and_shows_in_its_pairs(tmp_path: Path) -> None:
     rows = replay(tmp_path, SLOW_NODE="cn03")
-    failed = {row["display_name"]: row for row in rows if row["result"] != "pass"}
+    failed = {row["display_name"]: row for row in rows if row["result"] == "fail"}
     assert set(failed) == {"ImbRing", "PairSweep"}
     assert "bw_4MiB=25.0 MB/s, expected 60" in failed["ImbRing"]["fail_reason"]
     assert slow_pairs(failed["ImbRing"], 1 << 22) == {
