@@ -202,6 +202,14 @@ def test_the_doctor_gives_a_class_the_same_options(cluster: Cluster) -> None:
             {**CPU, "racks": {"r1": "cn[1-"}},
             "racks: r1: expected a host list such as cn[001-128], got 'cn[1-'",
         ),
+        (
+            {**CPU, "power_command": " "},
+            "power_command: expected a command in one line, got ' '",
+        ),
+        (
+            {**CPU, "power_command": "ipmi\nwatts"},
+            "power_command: expected a command in one line, got 'ipmi\\nwatts'",
+        ),
     ],
 )
 def test_a_problem_names_class_cause_and_remedy(

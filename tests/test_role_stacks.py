@@ -258,7 +258,14 @@ def test_settings_name_the_start_and_binding_of_a_stack() -> None:
         nodes_found={"classes": [found]},
         seatrial_prefix="/x",
         seatrial_demonstration=False,
-        node_classes=[{"name": "c", "binding": "cores", "cpu_clock_file": "/f/$cpu"}],
+        node_classes=[
+            {
+                "name": "c",
+                "binding": "cores",
+                "cpu_clock_file": "/f/$cpu",
+                "power_command": "ipmi-watts --node '$SLURMD_NODENAME'",
+            }
+        ],
         suite_description="x",
         suite_modules_system="lmod",
         suite_poll_rate_min=1,
@@ -274,6 +281,7 @@ def test_settings_name_the_start_and_binding_of_a_stack() -> None:
     extras = settings["systems"][0]["partitions"][0]["extras"]
     assert (extras["binding"], extras["cpu_clock_file"]) == ("cores", "/f/$cpu")
     assert extras["file_systems"] == [{"name": "scratch", "path": "/s", "share": 0.1}]
+    assert extras["power_command"] == "ipmi-watts --node '$SLURMD_NODENAME'"
 
 
 def test_standins_are_sorted_into_features_and_have_the_version_of_their_truth(

@@ -8,7 +8,7 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 
 from seatrial.checks.base import Tag
 from seatrial.checks.job_steps import Step
-from seatrial.checks.lammps_problems import ATOMS, MOST_ATOMS, PROBLEMS
+from seatrial.checks.lammps_problems import ATOMS, MOST_ATOMS, PROBLEMS, STEPS
 from seatrial.checks.node_numbers import doubled
 from seatrial.checks.scaling import ScalingCheck
 from seatrial.checks.sized import SizedCheck
@@ -119,6 +119,15 @@ class LammpsCheck(SizedCheck, ScalingCheck):
             ranks, read = (spot.num_nodes, spot.ppn), partial(self.read, spot)
             steps.append(Step(spot.name, command, *ranks, read, spot.srun_options))
         return steps
+
+    def work_rates(self, samples):
+        """Return the steps of an atom per second, of a job with one run."""
+        times = [sample.value for sample in samples if sample.metric == "loop_time"]
+        spots = self.spots()
+        if len(times) != 1 or len(spots) != 1:
+            return {}
+        atoms = self.total(spots[0].ranks) * ATOMS
+        return {"atom_steps": atoms * STEPS / times[0]}
 
     def read(self, spot, output):
         """Return loop time and share of communication of a verified result."""

@@ -92,6 +92,11 @@ def _collect_report(session: Session, outcome: Outcome, collected: Collected) ->
         if listed not in seen and not outcome.cut:
             reason = "ReFrame ended before it ran this case"
             collected.cases.append(_case(session, listed, "fail", reason=reason))
+    if session.replay is None and session.system.uses_slurm:
+        for case, samples in collected.loads.slurm_samples():
+            same = same_columns(case, session)
+            rows = measurements_of(case, same, samples, session.metrics)
+            collected.measurements += rows
     shutil.rmtree(session.work, ignore_errors=True)
     (session.raw / "latest.json").unlink(missing_ok=True)
     _compress(session.raw)
@@ -152,6 +157,7 @@ def _collect_case(
     collected.node_failures += _node_failures(stage, entry, case)
     if result == "skip":
         return
+    collected.loads.add(case, record)
     same = same_columns(case, session)
     collected.measurements += measurements_of(case, same, samples, session.metrics)
     if raw is not None and table.is_file() and not problem:

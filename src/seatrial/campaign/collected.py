@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.campaign.session_command import Session
+from seatrial.campaign.slurm_energy import Loads
 from seatrial.model.cases import Case, NodeEvent, parameters_text
 from seatrial.model.metrics import Metric
 from seatrial.model.records import COLUMNS, Measurement, Sample
@@ -43,6 +44,7 @@ class Collected:
     measurements: list[Measurement] = field(default_factory=list)
     tables: list[CaseTable] = field(default_factory=list)
     node_failures: list[NodeEvent] = field(default_factory=list)
+    loads: Loads = field(default_factory=Loads)
 
     def blocks(self) -> "Iterator[pl.DataFrame]":
         """Return all measurements, block by block."""

@@ -162,6 +162,8 @@ class OpenRun:
             record["clock_went_back_s"] = round(back)
             display.warn(f"the clock went back by {back:.0f} s since the last session")
         results = finished.collected
+        if results.loads.absent:
+            record["absent_sensors"] = results.loads.absent
         with postponed():
             counters = self._counted(session, before, results)
             close_session(path, record, results.cases, results.blocks(), counters)

@@ -68,6 +68,7 @@ def run_parts(
         whole.measurements += collected.measurements
         whole.tables += collected.tables
         whole.node_failures += collected.node_failures
+        whole.loads.absent |= collected.loads.absent
         if outcome.cut:
             left = _left(session, outcome, collected, waits)
             left += [case for part in parts for case in part.cases]

@@ -7,40 +7,36 @@ import json
 import math
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from seatrial.checks.judged_metrics import JudgedMetrics
+from seatrial.checks.load_sensed import LoadSensed
 from seatrial.checks.mpi_start import FILE as CRASHES_FILE
 from seatrial.checks.mpi_start import SCRIPT, recorded, write_script
 from seatrial.checks.rank_start import choose_start
 from seatrial.checks.reframe_patches import patch_reframe
 from seatrial.checks.replay import Replayable
+from seatrial.checks.tags import Tag
 from seatrial.checks.time_limits import TimeLimited
 from seatrial.model.cases import TOO_FEW
 from seatrial.model.records import Sample, as_dict
 from seatrial.parsers.errors import ParseError
+from seatrial.parsers.load_sensors import LOAD_FILE
 from seatrial.parsers.mpi_start import GAVE_UP, TRIES, without_crashed_tries
 from seatrial.runs.raw_output import JOB_FILE, RECORD_FILE, read_job
 from seatrial.system.description import SLURM
 from seatrial.system.slurm import first_death
 
+__all__ = ["SeatrialCheck", "Tag", "cores_of"]
+
 patch_reframe()
 
 
-class Tag:
-    """The tags for `reframe --tag`. (ReFrame cannot copy an enum.)"""
-
-    NETWORK: Final = "network"
-    COMPUTE: Final = "compute"
-    APPLICATION: Final = "application"
-    STORAGE: Final = "storage"
-
-
-class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
+class SeatrialCheck(Replayable, JudgedMetrics, LoadSensed, TimeLimited):
     """A check of all nodes, or of the first `num_nodes` that Slurm allocates.
 
     A check returns its numbers once, in `extract`; `judged` names the few that have
@@ -178,16 +174,18 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
             "    seatrial_nodes=$(hostname -s)",
             "fi",
             f'echo "nodes="$seatrial_nodes >{JOB_FILE}',
+            *self.sensors_begin(),
             f'echo "start=$(date +%s.%N)" >>{JOB_FILE}',
         ]
         self.postrun_cmds = [
             "seatrial_status=$?",
             f'echo "end=$(date +%s.%N)" >>{JOB_FILE}',
             f'echo "status=$seatrial_status" >>{JOB_FILE}',
+            *self.sensors_end(),
             *self.postrun_cmds,
             "exit $seatrial_status",
         ]
-        kept = [JOB_FILE, RECORD_FILE, CRASHES_FILE, self.output_file]
+        kept = [JOB_FILE, RECORD_FILE, CRASHES_FILE, LOAD_FILE, self.output_file]
         self.keep_files = [*self.keep_files, *filter(None, kept)]
 
     def case_parameters(self) -> dict[str, Any]:
@@ -204,6 +202,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
         try:
             self._verify_job(job)
             self.samples = self._verified_samples()
+            self.samples += self.sensed(self.nodes, self.samples)
         finally:
             self._write_record(job)
         return True
@@ -283,6 +282,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, TimeLimited):
             "nodes": None if job is None else self.nodes,
             "payload_s": payload,
             "command": " ".join([self.executable, *self.executable_opts]),
+            **self.sensors_record(),
         }
         samples = ",\n".join(json.dumps(as_dict(sample)) for sample in self.samples)
         text = f'{json.dumps(record)[:-1]}, "samples": [\n{samples}\n]}}\n'

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from seatrial.model.energy import energy_metrics
 from seatrial.model.units import parse_size, size_label
 
 Direction = Literal["higher", "lower"]
@@ -231,7 +232,8 @@ _ALL = (
         "HPCC ring, random order, per process",
     ),
 )
-METRICS = {metric.name: metric for metric in _ALL}
+_ROWS = (Metric(*row) for row in energy_metrics())
+METRICS = {metric.name: metric for metric in (*_ALL, *_ROWS)}
 
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 

@@ -15,6 +15,7 @@ from seatrial.report.exclusions import exclusions
 from seatrial.report.fabric_chapter import fabric_chapter
 from seatrial.report.folding import fold_criteria, skip_reasons
 from seatrial.report.front_page import front
+from seatrial.report.load_chapter import load_chapter
 from seatrial.report.measured_curves import curves
 from seatrial.report.methods_chapter import configuration, methods
 from seatrial.report.node_heatmap import node_heat
@@ -58,8 +59,9 @@ def contents(
 def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     """Build the chapters: nodes, pairs, curves, scaling, drift, settings, common facts.
 
-    What lies below MPI has one if the run measured it, the fabric if the run kept one,
-    and a stability phase is the first. `home` may have published numbers.
+    What lies below MPI has one if the run measured it, so have the sensors beside the
+    loads and the fabric, and a stability phase is the first. `home` may have published
+    numbers.
     Raises SeatrialError if one of their files is damaged.
     """
     return (
@@ -69,6 +71,7 @@ def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
         _curves(run, judgement, home),
         _scaling(run, judgement),
         *below_mpi_chapter(run),
+        *load_chapter(run),
         drift_chapter(run, judgement),
         settings_chapter(run, judgement),
         *fabric_chapter(run, judgement),

@@ -12,6 +12,7 @@ from seatrial.report.content import ActOn, CriterionRow, Front
 from seatrial.report.criteria_rows import counts, needs
 from seatrial.report.fabric_chapter import parts_of_fabric
 from seatrial.report.folding import not_tested, skip_reasons
+from seatrial.report.load_chapter import throttling
 from seatrial.report.look_at import case_name, look_at, reasons_of
 from seatrial.report.render import text
 from seatrial.report.render.text import few
@@ -91,6 +92,7 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
     manifest = run.manifest
     sessions = manifest.get("sessions", ())
     beside = sorted({name for s in sessions for name in s.get("beside", ())})
+    slowed = throttling(run)
     notices = {
         "Replay: no measurement. Seatrial ran no program; it read recorded output from "
         f"{manifest.get('replay')}. No verdict of a replay accepts the "
@@ -109,6 +111,7 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
         f"Spoiled by lost nodes. {'. '.join(map(_sentence, judgement.spoiled))}.": (
             judgement.spoiled
         ),
+        f"Throttled. {_sentence(slowed)}.": slowed,
         f"Repeats: {len(judgement.repeats)}. "
         f"{'. '.join(map(_sentence, judgement.repeats))}.": judgement.repeats,
         f"Other runs. {'. '.join(map(_sentence, judgement.history))}.": (

@@ -216,6 +216,11 @@ def facts_of_class(described, facts):
 
 def examine(described, partitions, read):
     """Return a class with nodes, options and facts, and the facts of its nodes."""
+    command = described.get("power_command", "x")
+    if not command.strip() or "\n" in command.strip():
+        raise ProblemError(
+            f"power_command: expected a command in one line, got {command!r}"
+        )
     names = described["hosts"] or expanded(described["nodes"])
     name = described["partition"]
     if name not in partitions:

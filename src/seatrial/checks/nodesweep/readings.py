@@ -77,6 +77,16 @@ def read_temperatures(root: Path, topology: Topology) -> dict[int | None, float]
 
 def read_throttling(root: Path, topology: Topology) -> int:
     """Count the times that heat has slowed a core or a package since boot."""
+    return _slowed(root, topology, "throttle")
+
+
+def read_power_limits(root: Path, topology: Topology) -> int:
+    """Count the times that a power limit has slowed a core or a package since boot."""
+    return _slowed(root, topology, "power_limit")
+
+
+def _slowed(root: Path, topology: Topology, cause: str) -> int:
+    """Add up the counters of a cause: each core and each package counts once."""
     cores: dict[int, float] = defaultdict(float)
     packages: dict[int, float] = defaultdict(float)
     for folder in (root / _CPUS).glob("cpu[0-9]*/thermal_throttle"):
@@ -85,11 +95,12 @@ def read_throttling(root: Path, topology: Topology) -> int:
             ("core", topology.core_of.get(cpu), cores),
             ("package", topology.socket_of.get(cpu), packages),
         ):
-            count = _number(folder / f"{level}_throttle_count")
+            count = _number(folder / f"{level}_{cause}_count")
             if count is not None and place is not None:
                 counts[place] = max(counts[place], count)
     if not cores and not packages:
-        raise AbsentError("no thermal_throttle in /sys/devices/system/cpu/cpu*")
+        what = "thermal_throttle" if cause == "throttle" else f"*_{cause}_count"
+        raise AbsentError(f"no {what} in /sys/devices/system/cpu/cpu*")
     return int(sum(cores.values()) + sum(packages.values()))
 
 
