@@ -9,13 +9,14 @@ from closed_runs import CRITERIA
 from criteria_samples import criteria
 from judge_samples import LIMIT, NODES, make_run, repeats, sample
 
+from seatrial.campaign.schedule import Agenda
 from seatrial.criteria.absence import Absence
 from seatrial.criteria.criteria import Criteria, changes
 from seatrial.criteria.keys import ANY
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.presence import presence
-from seatrial.runs.closed_run import KEPT_CRITERIA
+from seatrial.runs.closed_run import AGENDA_FILE, KEPT_CRITERIA
 
 ALLOWED = "absent_nodes: {at_most: 1, document: Contract 4711, clause: '4.3'}\n"
 
@@ -151,3 +152,113 @@ def test_absent_nodes_and_their_allowance(
     assert judgement.absence == words
     (node,) = [node for node in judgement.nodes if node.name == "cn04"]
     assert node.verdict == ("fail" if verdict == "fail" else "undecided")
+
+
+@pytest.mark.parametrize(
+    ("spares", "away", "expected"),
+    [
+        ("b3", ["b1"], {"b1": "b3"}),
+        ("b3", ["b1", "b2"], {"b1": "b3"}),
+        ("b[2-3]", ["b1"], {"b1": "b2"}),
+        ("b[2-3]", ["b1", "b2"], {"b1": "b3"}),
+        ("b3", ["a1"], {}),  # of another class
+        ("b3", ["b1", "b3"], {}),  # the spare is away itself
+        ("b3", ["x1"], {}),  # in no class that the run knows
+        ("", ["b1"], {}),
+    ],
+)
+def test_a_spare_replaces_an_absent_node_of_its_classes(
+    spares: str, away: list[str], expected: dict[str, str]
+) -> None:
+    classes = {"a": ("a1", "a2"), "b": ("b1", "b2", "b3"), "big": ("b2", "b3")}
+    names = ["a1", "a2", "b1", "b2", "b3", "x1"]
+    states = {name: name not in away for name in names}
+    found = Absence(0, "machine", "c", spares).replaced(states, classes)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{at_most: 0, spares: cn9}", "an allowance needs the clause that grants it"),
+        ("{at_most: 0, clause: c, spares: 'cn[1-'}", "spares: 'cn[1-' is no list"),
+        ("{at_most: 0, clause: c, spares: 'cn1,cn1'}", "'cn1,cn1' names a node twice"),
+        ("{at_most: 0, clause: c, spares: ['cn1']}", "spares: expected a text"),
+    ],
+)
+def test_wrong_spares_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(SeatrialError) as caught:
+        parsed(f"absent_nodes: {text}\n")
+    assert reason in str(caught.value)
+
+
+SPARE = "absent_nodes: {at_most: 0, clause: c, spares: 'cn[04,09]'}\n"
+REST = "; not in the run: cn09"
+
+
+def spare_judgement(kept: str, *absent: str) -> Judgement:
+    """Judge a healthy run of four nodes of one class, without the absent ones."""
+    cases = repeats(8)
+    there = [node for node in NODES if node not in absent]
+    rows: list[Any] = [
+        sample(case, 80.0 + 0.01 * number, node=node)
+        for number, case in enumerate(cases)
+        for node in there
+    ]
+    run = make_run([replace(case, nodes=()) for case in cases], rows, nodes=there)
+    gone = [
+        {"name": name, "facts": {}, "state": "absent", "reason": "down"}
+        for name in absent
+    ]
+    run.manifest["nodes"] += gone
+    agenda = Agenda(
+        "r", "lab", "", {"name": "smoke"}, (), nodes={"batch": tuple(NODES)}
+    )
+    text = {KEPT_CRITERIA: CRITERIA + kept, AGENDA_FILE: agenda.write().decode()}
+    run = replace(run, kept={name: one.encode() for name, one in text.items()})
+    absence = parsed(SPARE).absence
+    return judge(run, replace(criteria(LIMIT), absence=absence))
+
+
+@pytest.mark.parametrize(
+    ("kept", "absent", "verdicts", "words"),
+    [
+        (
+            SPARE,
+            ["cn02"],
+            {"cn02": ("pass", "absent: down; spare cn04 replaces it")},
+            "0 of 3, allowed 0 (d, c); spares in use: 1 of 2 (cn04 for cn02)" + REST,
+        ),
+        (
+            SPARE,
+            ["cn01", "cn02"],
+            {
+                "cn01": ("pass", "absent: down; spare cn04 replaces it"),
+                "cn02": ("fail", "delivered but absent: down"),
+            },
+            "1 of 3, allowed 0 (d, c); spares in use: 1 of 2 (cn04 for cn01)" + REST,
+        ),
+        (
+            SPARE,
+            ["cn04"],
+            {"cn04": ("pass", "absent: down; a spare")},
+            "0 of 3, allowed 0 (d, c); spares in use: 0 of 2" + REST,
+        ),
+        # Declared after the start of the run.
+        (
+            "",
+            ["cn02"],
+            {"cn02": ("fail", "delivered but absent: down")},
+            "1 of 4, allowed 0 (d, c)",
+        ),
+    ],
+)
+def test_spares_in_a_verdict(
+    kept: str, absent: list[str], verdicts: dict[str, tuple[str, str]], words: str
+) -> None:
+    judgement = spare_judgement(kept, *absent)
+    inventory = [f for f in judgement.findings if f.kind == "inventory" and f.place]
+    assert {f.place: (f.verdict, f.reason) for f in inventory} == verdicts
+    assert judgement.absence == words
+    fails = any(verdict == "fail" for verdict, _ in verdicts.values())
+    assert judgement.verdict == ("fail" if fails else "pass")

@@ -8,9 +8,12 @@ from seatrial.criteria.absence import NONE, Absence
 from seatrial.criteria.criteria import Criteria, kept_criteria
 from seatrial.judge.allocations import agenda_of
 from seatrial.judge.findings import Finding, first_of
+from seatrial.judge.joint_runs import start_time
 from seatrial.judge.presence import presence
 from seatrial.model.cases import CaseKey
+from seatrial.names import node_set
 from seatrial.runs.closed_run import Run
+from seatrial.runs.ledger_view import Repair
 from seatrial.runs.raw_output import NO_MEASUREMENT
 
 _Nodes = Sequence[Mapping[str, Any]]
@@ -21,19 +24,30 @@ class Inventory:
     """The delivered nodes, the absent ones that the contract allows, and the allowance.
 
     `away` says of nodes when they were absent; `back` has a finding on each lost node
-    that a repeat measured again; `words` are the number of absent nodes and the
-    allowance.
+    that a repeat measured again; `spares` says of absent nodes by which spare they are
+    replaced, and of absent spares that they are spares. `words` are the number of
+    absent nodes, the allowance, and the spares in use.
     """
 
     nodes: _Nodes
     away: Mapping[str, str]
     back: Mapping[str, Finding]
     permitted: frozenset[str]
+    spares: Mapping[str, str]
     words: str
 
     @classmethod
-    def of(cls, runs: Sequence[Run], nodes: _Nodes, criteria: Criteria) -> "Inventory":
-        """Hold the absent nodes to the allowance that all runs kept at their start."""
+    def of(
+        cls,
+        runs: Sequence[Run],
+        nodes: _Nodes,
+        criteria: Criteria,
+        repairs: Sequence[Repair] = (),
+    ) -> "Inventory":
+        """Hold the absent nodes to the allowance that all runs kept at their start.
+
+        Numbers from before one of the `repairs` do not count for its node.
+        """
         classes: dict[str, frozenset[str]] = {}
         for agenda in filter(None, map(agenda_of, runs)):
             for name, own in agenda.nodes.items():
@@ -41,14 +55,22 @@ class Inventory:
         back = {
             str(node["name"]): finding
             for node in nodes
-            if node["state"] == "lost" and (finding := _back(node, runs, classes))
+            if node["state"] == "lost"
+            and (finding := _back(node, runs, repairs, classes))
         }
-        names = [str(node["name"]) for node in nodes if node["state"] != "present"]
-        away = [name for name in names if name not in back]
+        states = {str(node["name"]): node["state"] == "present" for node in nodes}
         absence = _allowance(runs, criteria)
-        words = absence.words(len(away), len(nodes))
+        replaced = absence.replaced(states | dict.fromkeys(back, True), classes)
+        spare = {name for name in absence.spare_nodes if name in states}
+        spares = {name: "a spare" for name in spare if not states[name]}
+        spares |= {name: f"spare {by} replaces it" for name, by in replaced.items()}
+        names = [name for name, present in states.items() if not present]
+        away = [name for name in names if name not in {**back, **spares}]
+        words = absence.words(len(away), len(nodes) - len(spare))
+        words += _spare_words(absence.spare_nodes, replaced, states)
         spans = {name: span for name in names if (span := presence(name, runs))}
-        return cls(nodes, spans, back, absence.permitted(away, classes), words)
+        permitted = absence.permitted(away, classes).union(spares)
+        return cls(nodes, spans, back, permitted, spares, words)
 
     def findings(self, *, replay: bool) -> list[Finding]:
         """Judge the nodes: one that was absent, or lost in the run, fails.
@@ -64,7 +86,8 @@ class Inventory:
             if name in self.back:
                 findings.append(self.back[name])
             elif name in self.permitted:
-                allowed = f"{reason}; absent nodes: {self.words}"
+                spare = self.spares.get(name)
+                allowed = f"{reason}; {spare or f'absent nodes: {self.words}'}"
                 findings.append(subject.judged("pass", allowed, place=name))
             elif node["state"] != "present":
                 missing = f"delivered but {reason}"
@@ -81,10 +104,23 @@ class Inventory:
         return findings
 
 
+def _spare_words(
+    declared: Sequence[str], replaced: Mapping[str, str], states: Mapping[str, bool]
+) -> str:
+    """Describe the spares beside the allowance; '' without any."""
+    if not declared:
+        return ""
+    used = ", ".join(f"{spare} for {node}" for node, spare in replaced.items())
+    words = f"; spares in use: {len(replaced)} of {len(declared)}"
+    words += f" ({used})" if used else ""
+    unknown = [name for name in declared if name not in states]
+    return words + (f"; not in the run: {node_set(unknown)}" if unknown else "")
+
+
 def _allowance(runs: Iterable[Run], criteria: Criteria) -> Absence:
     """Return the allowance that all runs kept at their start, at most that of today."""
     least = criteria.absence
-    for run in runs if least.at_most else ():
+    for run in runs if least != NONE else ():
         kept = kept_criteria(run)
         least = least.least(kept.absence if kept else NONE)
     return least
@@ -93,23 +129,29 @@ def _allowance(runs: Iterable[Run], criteria: Criteria) -> Absence:
 def _back(
     node: Mapping[str, Any],
     runs: Sequence[Run],
+    repairs: Sequence[Repair],
     classes: Mapping[str, frozenset[str]],
 ) -> Finding | None:
     """Return a finding on a lost node that a repeat measured again; None without one.
 
-    It passes if every case of its whole class measured it; else it is undecided.
+    It passes if every case of its whole class measured it, since its last repair; else
+    it is undecided.
     """
     name = str(node["name"])
-    repeat = next((run for run in runs if _measured_again(run, name)), None)
+    repaired = max((one.time for one in repairs if one.node == name), default=0.0)
+    since = [run for run in runs if start_time(run) >= repaired]
+    repeat = next((run for run in since if _measured_again(run, name)), None)
     if repeat is None:
         return None
     wanted: set[CaseKey] = set()
     measured: set[CaseKey] = set()
-    for case in (case for run in runs for case in run.cases if case.result != "skip"):
+    for own, case in ((run, case) for run in runs for case in run.cases):
         of_class = classes.get(case.partition.rpartition(":")[2], frozenset())
+        if case.result == "skip":
+            continue
         if case.whole_class and name in of_class:
             wanted.add(case.key)
-        if name in case.nodes:
+        if name in case.nodes and own in since:
             measured.add(case.key)
     left = sorted(f"{key.case} ({key.environment})" for key in wanted - measured)
     reason = f"lost, and back in run {repeat.manifest['run']}: {node['reason']}"

@@ -25,6 +25,7 @@ from seatrial.judge.case_findings import case_findings, retried, start_findings
 from seatrial.judge.case_numbers import Numbers, numbers_by_size, sizes_of
 from seatrial.judge.criteria_changes import changes_of, expiry, flagged
 from seatrial.judge.declared_findings import declared_findings
+from seatrial.judge.exchanged import with_exchanges
 from seatrial.judge.fabric_findings import fabric_findings
 from seatrial.judge.findings import (
     NOT_MEASURED,
@@ -84,9 +85,9 @@ def judge(
     runs = joint_runs.alike_in_time_order((run, *further))
     replay, changed = joint_runs.is_replay(runs), changes_of(runs, criteria)
     criteria, signed = permitted(runs, criteria), signed_reasons(runs, signers)
-    ledger = ledger_view(runs, criteria.sha256, beside)
-    nodes = joint_runs.delivered_nodes(runs)
-    inventory = Inventory.of(runs, nodes, criteria)
+    ledger = with_exchanges(ledger_view(runs, criteria.sha256, beside), runs)
+    nodes, repairs = joint_runs.delivered_nodes(runs), ledger.repairs if ledger else ()
+    inventory = Inventory.of(runs, nodes, criteria, repairs)
     spoiled = spoiled_of(runs, inventory.permitted)
     rows = spoiled.counted(joint_runs.rows(runs), runs)
     table, left_out = since_repairs(rows, ledger)

@@ -1,0 +1,66 @@
+"""Exchanged hardware: a node of the same name with another serial number or GUID.
+
+The settings at start and end of each run tell. An exchange is a repair: numbers of the
+old hardware do not count for the new one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import polars as pl
+
+from seatrial.judge.joint_runs import start_time
+from seatrial.runs.closed_run import Run
+from seatrial.runs.ledger_view import LedgerView, Repair
+
+_IDENTITY = ("serial", "guid")
+
+
+def with_exchanges(ledger: LedgerView | None, runs: Sequence[Run]) -> LedgerView | None:
+    """Add the exchanges between runs, and within them, to the declared repairs.
+
+    `runs` are in the order of time. Replays and imports have none.
+    """
+    if ledger is None:
+        return None
+    repairs = sorted((*ledger.repairs, *exchanges(runs)), key=lambda one: one.time)
+    return replace(ledger, repairs=tuple(repairs))
+
+
+def exchanges(runs: Sequence[Run]) -> Iterator[Repair]:
+    """Yield an exchange for each node that another serial number or GUID was read of.
+
+    It counts from the start of the run that first read it; if that run began with the
+    old one, from its end. A reading that is missing shows nothing.
+    """
+    known: dict[tuple[str, str, str], str] = {}
+    for run in runs:
+        for moment, time in (("start", start_time(run)), ("end", _end_time(run))):
+            changed: dict[str, list[str]] = {}
+            for (node, subject, key), value in _identities(run, moment):
+                before = known.get((node, subject, key), value)
+                if before != value:
+                    one = f"{subject} {key} {before}, now {value}"
+                    changed.setdefault(node, []).append(one)
+                known[node, subject, key] = value
+            for node, words in changed.items():
+                name = run.manifest["run"]
+                reason = f"exchanged: {'; '.join(words)}, at the {moment} of run {name}"
+                yield Repair(node, time, reason)
+
+
+def _identities(run: Run, moment: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Yield the serial numbers and GUIDs that a run read at a moment."""
+    if run.settings is None:
+        return
+    wanted = pl.col("key").is_in(_IDENTITY) & (pl.col("moment") == moment)
+    rows = run.settings.filter(wanted & pl.col("actual").is_not_null())
+    columns = ("node", "subject", "key", "actual")
+    for node, subject, key, actual in rows.select(columns).iter_rows():
+        yield (node, subject, key), actual
+
+
+def _end_time(run: Run) -> float:
+    text = run.manifest.get("ended")
+    return datetime.fromisoformat(text).timestamp() if text else start_time(run)
