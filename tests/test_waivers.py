@@ -25,6 +25,7 @@ from seatrial.report.markdown import summary
 from seatrial.report.pdf import pdf_bytes
 from seatrial.runs.closed_run import Run, load_run
 from seatrial.runs.pack import pack, unpack
+from seatrial.runs.ssh_signature import Sealed, sign
 
 HOME = Path(__file__).parents[1]
 LIMIT = criterion("bw_4MiB", 60.0, model="every")
@@ -203,6 +204,43 @@ def test_words_of_another_option_grant_nothing(folder: Path, tmp_path: Path) -> 
     signers.write_text(text)
     judgement = judge(run_of(folder, WAIVER), criteria(LIMIT), signers=signers)
     assert judgement.verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("signers", "told"),
+    [
+        ("seller@example.org {granted} {seller}", "does not name its key"),
+        ('buyer@example.org {granted},valid-before="20200101" {buyer}', "has expired"),
+        (None, "no known signers"),
+    ],
+)
+def test_a_stranger_and_a_key_that_has_ended_grant_nothing(
+    folder: Path, tmp_path: Path, signers: str | None, told: str
+) -> None:
+    run, file, granted = run_of(folder, WAIVER), None, 'namespaces="seatrial-reasons"'
+    if signers is not None:
+        keys = {"buyer": folder / "keys" / "buyer", "seller": ssh_key(tmp_path, "s")}
+        public = {
+            name: key.with_suffix(".pub").read_text() for name, key in keys.items()
+        }
+        file = tmp_path / "allowed_signers"
+        file.write_text(signers.format(granted=granted, **public))
+    judgement = judge(run, criteria(LIMIT), signers=file)
+    assert (judgement.verdict, judgement.waivers) == ("fail", ())
+    assert any(told in note for note in judgement.notes), judgement.notes
+
+
+def test_a_key_for_waivers_only_cannot_seal(folder: Path, tmp_path: Path) -> None:
+    key = folder / "keys" / "buyer"
+    public = key.with_suffix(".pub").read_text()
+    allowed = {}
+    for name in ("seatrial-reasons", "seatrial-run"):
+        file = tmp_path / name
+        file.write_text(f'buyer@example.org namespaces="{name}" {public}')
+        content = b"{}"
+        sealed = Sealed(tmp_path / "manifest.json", content, sign(content, key))
+        allowed[name] = sealed.check(file).signer
+    assert allowed == {"seatrial-reasons": None, "seatrial-run": "buyer@example.org"}
 
 
 def test_a_replay_cannot_be_waived(folder: Path) -> None:
