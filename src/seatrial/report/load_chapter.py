@@ -1,7 +1,6 @@
 """Power, temperature and throttling of the nodes beside the loads, as a chapter."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
@@ -143,7 +142,7 @@ def slowed(rows: pl.DataFrame) -> Table:
     )
 
 
-def _numbers(run: Run, names: Any) -> pl.DataFrame:
+def _numbers(run: Run, names: Iterable[str]) -> pl.DataFrame:
     wanted = pl.col("metric").is_in([*names])
     return run.measurements.filter(wanted).select(_COLUMNS).collect()
 
