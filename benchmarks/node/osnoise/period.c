@@ -18,6 +18,8 @@ enum {
  * the first; a part of the peak's as it may be between two of the spectrum. */
 static const double PERIOD_LEAST_POWER = 10.0;
 static const double PERIOD_LEAST_PART = 0.2;
+/* Where the noise is stronger at low frequencies, a part is too much to ask. */
+static const double PERIOD_SURE_POWER = 25.0;
 
 /* A weaker period must explain more by this part: what is left of a stronger
  * one explains the same. */
@@ -90,7 +92,8 @@ static double period_refine(const struct detours *detours, size_t peak)
 static double period_fundamental(const double *power, double cycles,
                                  double strength)
 {
-    double least = fmax(PERIOD_LEAST_POWER, PERIOD_LEAST_PART * strength);
+    double least = fmin(PERIOD_SURE_POWER,
+                        fmax(PERIOD_LEAST_POWER, PERIOD_LEAST_PART * strength));
 
     for (int k = PERIOD_MULTIPLES; k > 1; k--) {
         size_t below = (size_t)(cycles / k);

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="6d2652a35b17824477aab100dacca21f963755c1434ea78c4233e512ce0a9b52")
+    version("0.1.0", sha256="fa00d22297752d574daaed7d502d3ed5e47d4a8f8cde13aff80566e73fd965bd")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
