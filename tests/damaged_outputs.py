@@ -14,6 +14,8 @@ from seatrial.parsers.bufreuse import parse_bufreuse
 from seatrial.parsers.halo2d import parse_halo2d
 from seatrial.parsers.hpcc import parse_hpcc
 from seatrial.parsers.hpcc_metrics import METRICS
+from seatrial.parsers.hpcg import parse_hpcg
+from seatrial.parsers.hpl import parse_hpl
 from seatrial.parsers.imb import (
     parse_imb,
     parse_imb_barrier,
@@ -214,6 +216,19 @@ _RATES = re.compile(r"^ \d+ +\d+ +\S+ +(\S+)\s+\S+\s*$", re.MULTILINE)
 
 OUTPUTS: dict[str, Output] = {
     "hpcc": _hpcc("debian-1.5.0-np4", 4, list(METRICS)),
+    "hpcg": _rows(
+        lambda text: parse_hpcg(text, 2, (16, 16, 16)),
+        "hpcg/3.1-np2.txt",
+        r"\n(?:Final Summary::HPCG result is VALID with a GFLOP/s rating of"
+        r"|GFLOP/s Summary::Total with convergence(?: and optimization phase)? overhead"
+        r"|Benchmark Time Summary::Total)=(\S+)",
+    ),
+    "hpl 2.0": _rows(
+        lambda text: parse_hpl(text, 1000, 80, (1, 2)), "hpl/hpcc-2.0-np2.txt"
+    ),
+    "hpl 2.3": _rows(
+        lambda text: parse_hpl(text, 1500, 64, (2, 2)), "hpl/hpl-2.3-np4.txt"
+    ),
     "lammps multi": _lammps("2025.7-np4", 4, (0, 50, 100)),
     "lammps multi 2021": _lammps("debian-2021.9-np2", 2, (0, 50, 100)),
     "lammps one": _lammps("2024.8-eam-np2", 2, (0, 10, 20)),

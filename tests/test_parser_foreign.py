@@ -40,7 +40,11 @@ SHORT = (
     *("osu latency 5.6", "osu mbw_mr", "osu alltoall -f -c -z", "osu barrier"),
     *("osu init", "imb alltoall", "imb uniband", "imb barrier", "perftest bw"),
 )
-PROGRAMS = [name for name in OUTPUTS if name.split()[0] in ("hpcc", "lammps", "npb")]
+PROGRAMS = [
+    name
+    for name in OUTPUTS
+    if name.split()[0] in ("hpcc", "hpcg", "hpl", "lammps", "npb")
+]
 
 
 def passes(output: Output, text: str) -> bool:
