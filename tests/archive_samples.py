@@ -1,4 +1,4 @@
-"""Stand-ins for release archives of OSU and NPB, which build as those do."""
+"""Stand-ins for release archives of programs, which build as those do."""
 
 import io
 import json
@@ -84,3 +84,67 @@ def write_pins(file: Path, url: str, archive: Path | None = None) -> Path:
     }
     file.write_text(json.dumps({"osu": pin}))
     return file
+
+
+_DLAMCH = "double HPL_dlamch(void) { return 1e-16; }\n"
+_PDINFO = """#include <hpl.h>
+int HPCC_Defaults();
+int HPL_pdinfo(void) {
+    int fid = 6;
+    char file[] = "HPL.out";
+    FILE *in = fopen("hpccinf.txt", "r");
+      fid = 8; /* always write to a file */
+      strcpy( file, "hpccoutf.txt" );
+    puts(file);
+    return in == 0 ? HPCC_Defaults() : fid;
+}
+"""
+_PDDRIVER = """#include <hpl.h>
+int HPL_pdinfo(void);
+int HPL_main(int count, char **words, HPL_RuntimeData *best, int *failed) {
+    printf("device %d\\n", HPL_pdinfo());
+    return 0;
+}
+"""
+_HPL_H = """#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct { double Gflops; } HPL_RuntimeData;
+"""
+
+
+def hpl_files(folder: str = "") -> dict[str, str]:
+    """Return a source of HPL with a program of its own."""
+    return {
+        f"{folder}include/hpl.h": _HPL_H,
+        f"{folder}src/auxil/HPL_dlamch.c": _DLAMCH,
+        f"{folder}src/comm/HPL_pack.c": "int MPI_Get_address(void);\n"
+        "int pack(void) { return MPI_Address(); }\n",
+        f"{folder}testing/ptest/HPL_pdtest.c": "int MPI_Get_address(void) "
+        "{ return 0; }\n",
+    }
+
+
+def hpl_archive(folder: Path) -> Path:
+    """Write a stand-in for HPL 2.3."""
+    main = {"testing/ptest/HPL_pddriver.c": "int main(void) { return 0; }\n"}
+    return write_archive(folder / "hpl-2.3.tar.gz", {**hpl_files(), **main})
+
+
+def hpcc_archive(folder: Path) -> Path:
+    """Write a stand-in for HPCC 1.5.0, whose HPL is a function."""
+    own = {
+        "hpl/testing/ptest/HPL_pdinfo.c": _PDINFO,
+        "hpl/testing/ptest/HPL_pddriver.c": _PDDRIVER,
+        "src/hpcc.c": "#error HPCC itself is not built\n",
+    }
+    return write_archive(
+        folder / "hpcc_1.5.0.orig.tar.gz", {**hpl_files("hpl/"), **own}
+    )
+
+
+def hpcg_archive(folder: Path, source: str = "int main() { return 0; }\n") -> Path:
+    """Write a stand-in for HPCG."""
+    files = {"src/main.cpp": source, "src/ComputeSYMGS_ref.cpp": "int symgs;\n"}
+    return write_archive(folder / "hpcg-3.1.tar.gz", files)

@@ -146,6 +146,15 @@ def test_racks_and_leafs_become_facts_also_of_nodes_that_are_down(
     assert facts == {"cn1": "r1", "cn2": "r1", "cn3": None, "cn4": "r2"}
 
 
+def test_nodes_of_a_class_are_grouped_by_rack_else_by_leaf(cluster: Cluster) -> None:
+    leafs = {"leafs": {"l1": "cn[1-2]", "l2": "cn4"}}
+    (by_leaf,) = cluster.look({**CPU, **leafs})["classes"]
+    assert by_leaf["racks"] == {"l1": ["cn1", "cn2"], "l2": ["cn4"]}
+    (by_rack,) = cluster.look({**CPU, **leafs, "racks": {"r1": "cn[1-2]"}})["classes"]
+    assert by_rack["racks"] == {"r1": ["cn1", "cn2"]}
+    assert cluster.look(CPU)["classes"][0]["racks"] == {}
+
+
 def test_ssh_lines_replace_srun(cluster: Cluster) -> None:
     line = (
         'cn2 {"cpus": 8, "sockets": 2, "cores_per_socket": 4, "threads_per_core": 1, '

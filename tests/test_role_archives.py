@@ -1,4 +1,4 @@
-"""OSU and NPB from release archives: found or fetched, built, recorded."""
+"""Programs from release archives: found or fetched, built, recorded."""
 
 import functools
 import http.server
@@ -18,6 +18,9 @@ from archive_samples import (
     BENCHMARKS,
     PROGRAM_C,
     digest,
+    hpcc_archive,
+    hpcg_archive,
+    hpl_archive,
     list_sums,
     npb_archive,
     osu_archive,
@@ -145,10 +148,79 @@ def test_folder_of_the_user_may_have_the_release_or_nothing(
 def test_pins_are_versions_of_the_spack_environments() -> None:
     pins = yaml.safe_load((FILES / "archives.yml").read_text())
     file = ROLES.parents[1] / "spack-env" / "common" / "definitions.yaml"
-    packages = {"osu-micro-benchmarks": "osu", "npb": "npb", "ior": "ior"}
+    packages = {
+        "osu-micro-benchmarks": "osu",
+        "npb": "npb",
+        "ior": "ior",
+        "hpl": "hpl",
+        "hpcg": "hpcg",
+    }
     for package, feature in packages.items():
         assert f"- {package}@{pins[feature]['version']}" in file.read_text()
         assert pins[feature]["version"] in pins[feature]["url"]
+
+
+def test_debian_has_the_archive_where_upstream_cannot_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """apt-get is a stand-in, which asks for what the real one was seen to take."""
+    archive = hpcc_archive(tmp_path / "mirror")
+    asked = tmp_path / "asked"
+    fake_program(
+        tmp_path / "bin",
+        "apt-get",
+        f"""echo "$*" >>{asked}
+case "$*" in
+*indextargets*) echo 'deb-src http://mirror/debian bookworm main' ;;
+*source*) cp {archive} . ;;
+esac""",
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    pin = yaml.safe_load((FILES / "archives.yml").read_text())["hpl"]
+    pin |= {"url": f"{NOWHERE}/hpl-2.3.tar.gz"}
+    pin["debian"] |= {"sha256": digest(archive)}
+    pins, kept = tmp_path / "pins", tmp_path / "kept"
+    pins.write_text(json.dumps({"hpl": pin}))
+    script = FILES / "find_archives.py"
+    (item,) = json.loads(run(sys.executable, script, pins, kept, "", "hpl").stdout)
+    assert item["archive"] == str(kept / archive.name)
+    assert (item["version"], item["origin"]) == ("hpcc-1.5.0", "release")
+    words = asked.read_text()
+    assert "source --download-only --tar-only hpcc" in words
+    assert "Dir::Etc::sourcelist=/" in words
+    asked.unlink()
+    done = run(sys.executable, script, pins, kept, "", "hpl")
+    assert json.loads(done.stdout) == [item]
+    assert not asked.exists()  # it is kept
+    pin["debian"]["sha256"] = "0" * 64
+    pins.write_text(json.dumps({"hpl": pin}))
+    (item,) = json.loads(run(sys.executable, script, pins, kept, "", "hpl").stdout)
+    assert "cannot be fetched" in item["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("hpl-2.3.tar.gz", "2.3"),
+        ("hpl-2.2.tgz", "2.2"),
+        ("hpcc-1.5.0.tar.gz", "hpcc-1.5.0"),
+        ("hpcc_1.4.3.orig.tar.gz", "hpcc_1.4.3"),
+        ("hpcg-3.1.tar.gz", "3.1"),
+        ("hpcg-HPCG-release-3-1-0.tar.gz", "3-1-0"),
+    ],
+)
+def test_archives_of_hpl_and_hpcg_are_known_by_their_names(
+    tmp_path: Path, name: str, version: str
+) -> None:
+    hpl_archive(tmp_path).rename(tmp_path / name)
+    list_sums(tmp_path)
+    if name.endswith(".tgz"):
+        sums = f"{digest(tmp_path / name)}  {name}\n"
+        (tmp_path / "SHA256SUMS").write_text(sums)
+    feature = "hpcg" if name.startswith("hpcg") else "hpl"
+    words = (FILES / "find_archives.py", FILES / "archives.yml", "kept", tmp_path)
+    (item,) = json.loads(run(sys.executable, *words, feature).stdout)
+    assert (item["version"], item["origin"]) == (version, "user")
 
 
 # ---- Builds
@@ -243,7 +315,7 @@ def test_stack_without_fortran_compiler_skips_npb(given: dict[str, Any]) -> None
     result = built(given)
     assert (result["changed"], result["problems"]) == (False, [])
     reason = result["stacks"][0]["not_built"]["npb"]
-    assert "NAS Parallel Benchmarks are not built: it has no no-fortran" in reason
+    assert "no build of NAS Parallel Benchmarks: it has no no-fortran" in reason
     assert "programs" not in reason
 
 
@@ -311,9 +383,90 @@ def test_own_programs_spack_and_bare_runtimes_are_left_alone(
     assert programs == [{"osu": "/site/osu"}, {}, {}]
 
 
+def of_feature(
+    given: dict[str, Any], feature: str, archive: Path, **more: str
+) -> dict[str, Any]:
+    """Give another archive; `more` are further arguments of the module."""
+    item = {"feature": feature, "name": feature.upper(), "version": "1"}
+    item |= {"sha256": digest(archive), "origin": "release", "archive": str(archive)}
+    given["archives"] = [item]
+    given["scripts"][feature] = (FILES / f"build_{feature}.sh").read_text()
+    given.update(more)
+    return built(given)
+
+
+MPI_H = """int MPI_Init(int *, char ***);
+int MPI_Finalize(void);
+int MPI_Abort(int, int);
+#define MPI_COMM_WORLD 0
+#define MPI_Init(a, b) 0
+#define MPI_Finalize() 0
+#define MPI_Abort(a, b) (b)
+"""
+
+
+@pytest.mark.parametrize("write", [hpl_archive, hpcc_archive])
+def test_hpl_is_built_from_its_release_or_that_of_hpcc(
+    given: dict[str, Any], tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
+    (tmp_path / "mpi.h").write_text(MPI_H)
+    blas = str(tmp_path / "blas.c")
+    Path(blas).write_text("void dgemm_(void) {}\n")
+    result = of_feature(given, "hpl", write(tmp_path), blas=blas)
+    assert result["problems"] == []
+    program = tmp_path / "built/s/hpl/xhpl"
+    assert result["stacks"][0]["programs"] == {"hpl": str(program)}
+    if write is hpcc_archive:
+        start = f"cd {tmp_path} && {program}"
+        (tmp_path / "HPL.dat").touch()
+        done = run("sh", "-c", start)
+        assert (done.returncode, done.stdout) == (0, "HPL.out\ndevice 6\n")
+        (tmp_path / "HPL.dat").unlink()
+        assert "HPL.dat: illegal input" in run("sh", "-c", start).stderr
+    assert not built(given)["changed"]
+    given["blas"] = f"{blas} -lm"
+    assert built(given)["changed"]
+
+
+def test_hpl_without_a_blas_is_left_out(given: dict[str, Any], tmp_path: Path) -> None:
+    archive = hpl_archive(tmp_path)
+    result = of_feature(given, "hpl", archive, blas="-lno-such-blas")
+    reason = result["stacks"][0]["not_built"]["hpl"]
+    assert "mpi_blas '-lno-such-blas' does not link (" in reason
+    assert "install one, such as OpenBLAS (libopenblas-dev, openblas-devel)" in reason
+    assert result["problems"] == []
+
+
+def test_archive_without_hpl_fails_the_build(
+    given: dict[str, Any], tmp_path: Path
+) -> None:
+    blas = str(tmp_path / "blas.c")
+    Path(blas).write_text("void dgemm_(void) {}\n")
+    result = of_feature(given, "hpl", hpcg_archive(tmp_path), blas=blas)
+    (problem,) = result["problems"]
+    assert "expected hpl-2.3.tar.gz, or a release of HPCC" in problem
+
+
+def test_hpcg_is_built_by_the_cxx_wrapper(
+    given: dict[str, Any], tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "mpicxx"
+    wrapper.write_text("#!/bin/sh\necho no C++ today >&2\nexit 1\n")
+    wrapper.chmod(0o755)
+    result = of_feature(given, "hpcg", hpcg_archive(tmp_path))
+    reason = result["stacks"][0]["not_built"]["hpcg"]
+    assert "mpicxx does not compile: no C++ today; install the C++ compiler" in reason
+    wrapper.write_text('#!/bin/sh\nexec c++ -I"$(dirname "$0")" "$@"\n')
+    result = built(given)
+    assert result["problems"] == []
+    program = tmp_path / "built/s/hpcg/xhpcg"
+    assert result["stacks"][0]["programs"] == {"hpcg": str(program)}
+    assert run(program).returncode == 0
+
+
 def test_check_mode_builds_nothing(given: dict[str, Any], tmp_path: Path) -> None:
     del given["archives"][1]
-    assert "not built yet" in built(given, check_mode=True)["skipped"][0]
+    assert "Benchmarks yet" in built(given, check_mode=True)["skipped"][0]
     assert not (tmp_path / "built").exists()
 
 

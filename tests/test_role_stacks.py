@@ -58,6 +58,22 @@ def test_modules_of_a_hierarchy_load_from_their_folder_in_order(
         programs.login_environment(names[::-1], [str(modules)])
 
 
+def test_program_of_a_vendor_may_be_a_script(
+    programs: ModuleType, tmp_path: Path
+) -> None:
+    """ldd cannot tell its MPI; a program that loads another one is refused."""
+    fake_program(tmp_path, "hpl.sh", "exec ./xhpl-of-the-vendor")
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    own = ["/opt/mpi/lib/libmpi.so.40"]
+    for feature in ("hpl", "hpcg"):
+        found = programs.find_program(feature, "hpl.sh", own, env)
+        assert found == str(tmp_path / "hpl.sh")
+    with pytest.raises(programs.ProblemError, match="uses no MPI library"):
+        programs.find_program("hpcc", "hpl.sh", own, env)
+    with pytest.raises(programs.ProblemError, match="uses no MPI library"):
+        programs.find_program("hpl", "/bin/ls", own, env)
+
+
 def test_a_folder_of_modules_must_be_there(programs: ModuleType) -> None:
     with pytest.raises(programs.ProblemError, match="module_folders: no folder /no/x;"):
         programs.login_environment([], ["/no/x"])

@@ -17,7 +17,7 @@ def bundle(system: str, out: Path | None) -> None:
 
     Run it on a machine with internet, in a checkout that has inventories/SYSTEM. The
     folder has this checkout; wheels for the Python, processor and glibc of the system,
-    and of a control machine like this one; the archives of OSU and NPB; a relocatable
+    and of a control machine like this one; the archives of programs; a relocatable
     Python (suite_python: bundled); Spack and its sources if a stack comes from Spack;
     a README.md and SHA256SUMS. site.yml of the folder's checkout fetches nothing.
 

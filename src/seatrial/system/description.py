@@ -28,7 +28,8 @@ class NodeClass:
     """A class of nodes: its delivered nodes, and Slurm's partition that has them.
 
     `access` are the options of sbatch that its jobs need; None if it is not Slurm's.
-    `cores` and `memory_mib` are those of a node; 0: unknown.
+    `cores` and `memory_mib` are those of a node; 0: unknown. `rack_nodes` are those of
+    the largest rack; 0: the class names no racks.
     """
 
     nodes: tuple[str, ...]
@@ -36,6 +37,7 @@ class NodeClass:
     access: tuple[str, ...] | None = None
     cores: int = 0
     memory_mib: float = 0
+    rack_nodes: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def read_system(folder: Path, name: str) -> System:
                 partition.access if partition.scheduler in SLURM else None,
                 partition.processor.cores,
                 partition.extras.memory_mib,
+                max(map(len, partition.extras.racks.values()), default=0),
             )
             for partition in partitions
         },
@@ -226,6 +229,7 @@ class _Extras(msgspec.Struct):
     nodes: tuple[str, ...] = ()
     partition: str | None = None
     memory_mib: float = 0
+    racks: dict[str, tuple[str, ...]] = {}
 
 
 class _Processor(msgspec.Struct):

@@ -7,6 +7,8 @@ PROGRAMS = {
     "imb": "the Intel MPI Benchmarks",
     "osu": "the OSU Micro-Benchmarks",
     "hpcc": "HPCC",
+    "hpcg": "HPCG",
+    "hpl": "HPL",
     "npb": "the NAS Parallel Benchmarks",
     "lammps": "LAMMPS",
     "ior": "IOR with mdtest",
@@ -18,7 +20,7 @@ _NO_RDMA = (
     "no class of nodes has an RDMA device (feature verbs): where nodes have one, state "
     "the feature and the rails of the class in node_classes"
 )
-_BUILT = ("osu", "npb", "ior")
+_BUILT = ("osu", "npb", "ior", "hpl", "hpcg")
 _BY_SITE_YML = ", or by site.yml (a stack with a compiler; mpi_built_programs)"
 
 

@@ -3,8 +3,8 @@
 Usage: find_archives.py PINS KEPT FOLDER FEATURE...
 
 PINS is archives.yml or a file like it. KEPT is the folder that keeps fetched archives.
-FOLDER is the user's folder of archives, or empty: then archives come from KEPT or from
-their address.
+FOLDER is the user's folder of archives, or empty: then archives come from KEPT, from
+their address, or from a source package of Debian.
 Prints a JSON list with an item for each feature: its `archive`, or the `reason` why
 there is none. Exits with 1 and one sentence if the user's folder has an archive of
 unknown content.
@@ -14,7 +14,10 @@ import hashlib
 import http.client
 import json
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -26,6 +29,7 @@ from typing import Any
 import yaml
 
 CONNECT_S = 10
+APT_S = 120
 FETCH_S = 300
 TRIES = 3
 
@@ -73,16 +77,17 @@ def from_folder(pin: dict[str, Any], folder: Path) -> dict[str, Any]:
         )
     name = pinned if pinned in matches else next(iter(matches))
     digest, sums = sha256_of(folder / name), listed_sums(folder)
-    if digest != pin["sha256"] and digest != sums.get(name):
+    known = {item["sha256"]: item["version"] for item in (pin, pin.get("debian", pin))}
+    if digest not in known and digest != sums.get(name):
         wanted = sums.get(name) or f"{pin['sha256']} ({pinned}) or a line in SHA256SUMS"
         raise RefusedError(
             f"{folder / name}: expected the SHA-256 {wanted}, got {digest}; fetch the "
             f"archive again, or list it in {folder / 'SHA256SUMS'} if you trust it"
         )
-    is_release = digest == pin["sha256"]
+    is_release = digest in known
     return {
         "archive": str(folder / name),
-        "version": pin["version"] if is_release else matches[name],
+        "version": known.get(digest, matches[name]),
         "sha256": digest,
         "origin": "release" if is_release else "user",
     }
@@ -169,17 +174,89 @@ class Download(threading.Thread):
         }
 
 
+def everywhere(pins: dict[str, dict[str, Any]], kept: Path) -> dict[str, Any]:
+    """Take kept archives, fetch the others, and those that are missing from Debian."""
+    sources = {f: pin["debian"] for f, pin in pins.items() if "debian" in pin}
+    found = {f: item for f, s in sources.items() if (item := kept_source(s, kept))}
+    started = time.monotonic()
+    downloads = {f: Download(pins[f], kept) for f in pins if f not in found}
+    for download in downloads.values():
+        download.start()
+    found |= {f: download.result(started) for f, download in downloads.items()}
+    for feature, source in sources.items():
+        if "archive" not in found[feature] and fetch_source(source, kept):
+            found[feature] = kept_source(source, kept) or found[feature]
+    return found
+
+
+def kept_source(source: dict[str, Any], kept: Path) -> dict[str, Any] | None:
+    """Return the archive of a source package of Debian if it is kept."""
+    file = kept / source["file"]
+    if not file.is_file() or sha256_of(file) != source["sha256"]:
+        return None
+    item = {"archive": str(file), "origin": "release"}
+    return {**item, "version": source["version"], "sha256": source["sha256"]}
+
+
+def fetch_source(source: dict[str, Any], kept: Path) -> bool:
+    """Fetch the archive of a source package by apt-get, from the machine's mirrors.
+
+    apt's own lists stay as they are. Returns False if this is not Debian, or if the
+    mirror does not answer.
+    """
+    if not shutil.which("apt-get"):
+        return False
+    asked = ["apt-get", "indextargets", "Created-By: Packages", "Origin: Debian"]
+    form = "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)"
+    mirrors = subprocess.run(
+        [*asked, "--format", form], capture_output=True, text=True, check=False
+    ).stdout
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "lists" / "partial").mkdir(parents=True)
+        lines = sorted({*mirrors.splitlines()})
+        (folder / "sources.list").write_text("".join(f"{line}\n" for line in lines))
+        options = {
+            "Dir::Etc::sourcelist": folder / "sources.list",
+            "Dir::Etc::sourceparts": "-",
+            "Dir::State::lists": folder / "lists",
+            "Dir::Cache::pkgcache": "",
+            "Dir::Cache::srcpkgcache": "",
+            "APT::Sandbox::User": "",
+            "Acquire::Retries": 0,
+            "Acquire::http::Timeout": CONNECT_S,
+            "Acquire::https::Timeout": CONNECT_S,
+        }
+        apt = ["apt-get", "-qq", *(f"-o{key}={v}" for key, v in options.items())]
+        source_words = ["source", "--download-only", "--tar-only", source["package"]]
+        for words in (["update"], source_words):
+            try:
+                subprocess.run(
+                    [*apt, *words],
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=APT_S,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return False
+        file = folder / source["file"]
+        if not file.is_file():
+            return False
+        kept.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, kept / f"{file.name}.partial")
+        (kept / f"{file.name}.partial").replace(kept / file.name)
+    return True
+
+
 def main(pins: str, kept: str, folder: str, *features: str) -> None:
     """Print the archives of all features."""
     known = yaml.safe_load(Path(pins).read_text(encoding="utf-8"))
     if folder:
         found = {f: from_folder(known[f], Path(folder).resolve()) for f in features}
     else:
-        started = time.monotonic()
-        downloads = {f: Download(known[f], Path(kept)) for f in features}
-        for download in downloads.values():
-            download.start()
-        found = {f: download.result(started) for f, download in downloads.items()}
+        found = everywhere({f: known[f] for f in features}, Path(kept))
     common = ("name", "version", "sha256")
     archives = [
         {"feature": f, **{key: known[f][key] for key in common}, **found[f]}

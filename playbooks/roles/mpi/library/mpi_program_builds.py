@@ -8,12 +8,16 @@ import json
 import shutil
 import subprocess
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.mpi_programs import ProblemError, login_environment, run
+from ansible.module_utils.mpi_compilers import needs
+from ansible.module_utils.mpi_programs import (
+    COMMANDS,
+    ProblemError,
+    login_environment,
+)
 
 DOCUMENTATION = r"""
 module: mpi_program_builds
@@ -23,8 +27,8 @@ description:
     C(spack), and except programs that the stack names already.
   - A finished build is kept until the archive, the compiler, the classes or the script
     change, also when there is no archive any more.
-  - NPB also needs an MPI Fortran wrapper that compiles, IOR autoconf and automake,
-    unless its archive has a C(configure).
+  - NPB also needs an MPI Fortran wrapper that compiles, HPL a BLAS, HPCG a C++
+    wrapper, and IOR autoconf and automake, unless its archive has a C(configure).
 options:
   stacks:
     description: The stacks, as the variable C(mpi_stacks) of the role gives them.
@@ -50,6 +54,10 @@ options:
     type: list
     elements: str
     required: true
+  blas:
+    description: Options of the linker for HPL's BLAS; by default known ones are tried.
+    type: str
+    default: ""
   folder:
     description: Folder of builds and their logs.
     type: path
@@ -86,23 +94,6 @@ skipped:
   type: list
 """
 
-#: Names of C wrappers, and of those for other languages beside them.
-WRAPPERS = {
-    "CXX": [("mpicc", "mpicxx"), ("mpiicx", "mpiicpx"), ("mpiicc", "mpiicpc")],
-    "FC": [
-        *(("mpicc", "mpifort"), ("mpicc", "mpif90"), ("mpiicx", "mpiifx")),
-        *(("mpiicc", "mpiifort"), ("mpigcc", "mpif90"), ("cc", "ftn")),
-    ],
-}
-PROBE = """program probe
-use mpi
-integer :: error
-call MPI_Init(error)
-call MPI_Finalize(error)
-end program
-"""
-#: gfortran 10 and later refuse NPB without it.
-MISMATCH = "-fallow-argument-mismatch"
 BUILD_S = 3600
 #: What is recorded of an archive.
 RECORD = ("feature", "name", "version", "sha256", "origin")
@@ -117,42 +108,6 @@ def build_environment(stack: dict[str, Any]) -> dict[str, str]:
     env["LC_ALL"] = "C"
     env["CC"] = stack["compiler"]
     return env
-
-
-def wrapper(stack: dict[str, Any], language: str, env: dict[str, str]) -> str:
-    """Find the wrapper beside the stack's C wrapper, or on PATH; empty if none."""
-    compiler = Path(stack["compiler"])
-    for name, other in WRAPPERS[language]:
-        if compiler.name.startswith(name):
-            wanted = other + compiler.name[len(name) :]
-            path = shutil.which(wanted, path=f"{compiler.parent}:{env['PATH']}")
-            if path:
-                return path
-    return ""
-
-
-def fortran(stack: dict[str, Any], env: dict[str, str]) -> dict[str, str]:
-    """Return FC and FFLAGS; ProblemError if no Fortran wrapper compiles."""
-    wanted = stack.get("fortran")
-    compiler = shutil.which(wanted, path=env["PATH"]) if wanted else ""
-    compiler = compiler or ("" if wanted else wrapper(stack, "FC", env))
-    remedy = (
-        "install the Fortran compiler and its MPI wrapper, or name the wrapper in "
-        "`fortran` of the stack, and run site.yml again"
-    )
-    if not compiler:
-        name = wanted or f"Fortran wrapper beside {stack['compiler']}"
-        raise ProblemError(f"it has no {name}; {remedy}")
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder, "probe.f90"), Path(folder, "probe")
-        source.write_text(PROBE)
-        for flags in (["-O3", MISMATCH], ["-O3"]):
-            argv = [compiler, *flags, "-o", str(program), str(source)]
-            status, text = run(argv, env)
-            if not status:
-                return {"FC": compiler, "FFLAGS": " ".join(flags)}
-    last = (text.strip().splitlines() or [f"exit status {status}"])[-1]
-    raise ProblemError(f"{compiler} does not compile: {last}; {remedy}")
 
 
 def verify_autotools(archive: str, env: dict[str, str]) -> None:
@@ -230,7 +185,7 @@ def bring(
     """
     feature = archive["feature"]
     script = given["scripts"][feature]
-    options = given["classes"] if feature == "npb" else []
+    options = {"npb": given["classes"], "hpl": [given.get("blas", "")]}.get(feature, [])
     target = Path(given["folder"], stack["name"], feature)
     stamp, key = target / ".built.json", build_key(stack, script, options)
     record = finished_build(stamp, key, archive)
@@ -240,25 +195,19 @@ def bring(
         return None, archive["reason"]
     env = build_environment(stack)
     try:
-        compilers = fortran(stack, env) if feature == "npb" else {}
+        variables, more = needs(feature, stack, env, given)
         if feature == "ior":
             verify_autotools(archive["archive"], env)
     except ProblemError as error:
-        return None, f"{_named(archive)} not built: {error}"
+        return None, f"no build of {archive['name']}: {error}"
     if check_mode:
-        return None, f"{_named(archive)} not built yet"
-    env.update(compilers or {"CXX": wrapper(stack, "CXX", env)})
-    arguments = [archive["archive"], str(target), *options]
+        return None, f"no build of {archive['name']} yet"
+    env.update(variables)
+    arguments = [archive["archive"], str(target), *more]
     build(script, arguments, target, env, archive["name"])
     record = {name: archive[name] for name in RECORD}
     stamp.write_text(json.dumps({**record, "key": key}))
     return record, "built"
-
-
-def _named(archive: dict[str, Any]) -> str:
-    """Return the subject of a sentence: several benchmarks, or one program."""
-    name = archive["name"]
-    return f"the {name} are" if name.endswith("Benchmarks") else f"{name} is"
 
 
 def bring_all(given: dict[str, Any], check_mode: bool) -> dict[str, Any]:
@@ -287,7 +236,7 @@ def bring_all(given: dict[str, Any], check_mode: bool) -> dict[str, Any]:
                 continue
             changed = changed or bool(text)
             target = Path(given["folder"], stack["name"], feature)
-            stack["programs"][feature] = str(target)
+            stack["programs"][feature] = str(target / COMMANDS.get(feature, ""))
             stack["built"].append(record)
     return {
         "changed": changed,
@@ -306,6 +255,7 @@ def main() -> None:
             "archives": {"type": "list", "elements": "dict", "required": True},
             "scripts": {"type": "dict", "required": True},
             "classes": {"type": "list", "elements": "str", "required": True},
+            "blas": {"type": "str", "default": ""},
             "folder": {"type": "path", "required": True},
         },
         supports_check_mode=True,

@@ -41,6 +41,8 @@ description:
   - A program must use the stack's own MPI library, which ldd shows.
   - OSU, NPB and IOR are folders; every program below them counts, under its own name.
   - IMB-RMA beside the IMB-MPI1 of a stack counts, too.
+  - HPL and HPCG may be a vendor's script, or a program without libraries, which ldd
+    cannot verify. One that is linked with another MPI is refused.
   - Of a stack that Spack has built, what is installed counts; it may be nothing yet.
     None of its programs, whether a check needs it or not, may use another MPI.
   - Of the provider standins, the programs of the role standins count.
@@ -93,6 +95,8 @@ problems:
 PACKAGES = {
     "intel-mpi-benchmarks": ("imb", "bin/IMB-MPI1"),
     "hpcc": ("hpcc", "bin/hpcc"),
+    "hpcg": ("hpcg", "bin/xhpcg"),
+    "hpl": ("hpl", "bin/xhpl"),
     "lammps": ("lammps", "bin/lmp"),
     "osu-micro-benchmarks": ("osu", ""),
     "npb": ("npb", "bin"),

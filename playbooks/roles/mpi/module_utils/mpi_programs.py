@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 #: Names that the checks call programs by.
-COMMANDS = {"imb": "IMB-MPI1", "hpcc": "hpcc", "lammps": "lmp"}
+COMMANDS = {
+    "imb": "IMB-MPI1",
+    "hpcc": "hpcc",
+    "hpcg": "xhpcg",
+    "hpl": "xhpl",
+    "lammps": "lmp",
+}
+#: Features whose program may be a vendor's script, or linked without libraries: ldd
+#: cannot tell its MPI.
+OF_VENDORS = ("hpcg", "hpl")
 #: Other programs of a feature, which are used if they are beside the one it names.
 BESIDE = {"imb": ["IMB-RMA"]}
 #: Names of the programs in a folder of programs. Those of OSU for other models than MPI
@@ -102,6 +111,8 @@ def find_program(
     program = shutil.which(wanted, path=env["PATH"])
     if program is None:
         raise ProblemError(f"program {feature}: no executable {wanted}; install it")
+    if feature in OF_VENDORS and not is_dynamic(program, env):
+        return program
     used = mpi_libraries(program, env)
     if libraries and not set(used) & set(libraries):
         raise ProblemError(
@@ -171,6 +182,12 @@ def programs_beside(
         if files:
             found[name] = find_program(feature, str(files[0]), libraries, env)
     return found
+
+
+def is_dynamic(program: str, env: dict[str, str]) -> bool:
+    """Return True for a program that loads libraries, which ldd shows."""
+    status, text = run(["ldd", program], env)
+    return status == 0 and "statically linked" not in text
 
 
 def is_program(file: Path) -> bool:

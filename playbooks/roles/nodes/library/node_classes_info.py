@@ -47,7 +47,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 classes:
-  description: Name, nodes, options of sbatch (C(access)) and facts of every class.
+  description:
+    - Name, nodes, options of sbatch (C(access)) and facts of every class.
+    - C(racks) are its nodes by rack, or by leaf switch if it has no racks.
   returned: always
   type: list
 nodes:
@@ -243,17 +245,31 @@ def examine(described, partitions, read):
         facts = {}
     facts = {node: facts[node] for node in names if node in facts}
     of_class = facts_of_class(described, list(facts.values()))
-    for key in ("rack", "leaf"):
-        for place, nodes in (described.get(key + "s") or {}).items():
+    racks = {}
+    for key in ("leaf", "rack"):
+        places = described.get(key + "s") or {}
+        for place, nodes in places.items():
             for node in expanded(nodes, f"{key}s: {place}"):
                 facts.setdefault(node, {})[key] = place
+        racks = group(names, facts, key) if places else racks
     node_class = {
         "name": described["name"],
         "nodes": names,
         "access": options,
         "facts": of_class,
+        "racks": racks,
     }
     return node_class, facts
+
+
+def group(names, facts, key):
+    """Return the nodes of a class by their rack or leaf."""
+    groups = {}
+    for name in names:
+        place = facts.get(name, {}).get(key)
+        if place is not None:
+            groups.setdefault(place, []).append(name)
+    return groups
 
 
 def main():

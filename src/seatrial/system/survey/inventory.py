@@ -124,7 +124,7 @@ def _unfitness(folder: Folder) -> tuple[bool, bool, bool]:
 
 def _mpi(survey: Survey) -> Iterator[str]:
     yield "# The MPI stacks to test; inventories/sample explains the keys. site.yml"
-    yield "# builds OSU and NPB for each stack with a compiler."
+    yield "# builds OSU, NPB, HPL and HPCG for each stack with a compiler."
     offered = ", ".join(survey.mpi_types) or "none"
     yield comment(f"`srun --mpi=list`: {offered}")
     if survey.mpi_modules:
