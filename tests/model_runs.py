@@ -45,12 +45,12 @@ def model_truth(nodes: int, **values: Any) -> Truth:
     return Truth(**{"seed": 1, "nodes": f"mn[0001-{nodes:04}]", **values})
 
 
-def _settings(nodes: int, machine: Path) -> dict[str, Any]:
+def _settings(nodes: int, machine: Path, demonstration: bool) -> dict[str, Any]:
     """Return settings with one stack, whose programs are the stand-ins."""
     settings: dict[str, Any] = json.loads(SETTINGS.read_text())
     partition = settings["systems"][0]["partitions"][0]
     partition["extras"]["nodes"] = node_names(nodes)
-    partition["extras"]["demonstration"] = True
+    partition["extras"]["demonstration"] = demonstration
     partition["environs"] = ["model"]
     partition["launcher"] = "srun"
     partition["extras"] |= {
@@ -59,6 +59,8 @@ def _settings(nodes: int, machine: Path) -> dict[str, Any]:
         "gid_indexes": {},
         "cpu_frequencies": [1_800_000, 2_400_000],
         "cpu_clock_file": f"{machine}/clock/$SLURM_CPU_FREQ_REQ",
+        "peak_gflops": 2500,
+        "racks": {"r1": node_names(nodes)[::2], "r2": node_names(nodes)[1::2]},
     }
     partition["features"] = ["slurm", "verbs"]
     features = [
@@ -71,6 +73,8 @@ def _settings(nodes: int, machine: Path) -> dict[str, Any]:
         "npb",
         "lammps",
         "ior",
+        "hpcg",
+        "hpl",
     ]
     inputs = settings["environments"][0]["extras"]["lammps_inputs"]
     cache = settings["environments"][0]["extras"]["registration_cache"]
@@ -95,6 +99,7 @@ def run_checks(
     checks: Sequence[str],
     *options: str,
     extras: Mapping[str, Any] | None = None,
+    demonstration: bool = True,
 ) -> list[dict[str, Any]]:
     """Run checks on a model machine in one session; the rows of ReFrame's report.
 
@@ -103,7 +108,7 @@ def run_checks(
     install(folder / "model", truth)
     bench = folder / "bench"
     bench.mkdir()
-    settings = _settings(nodes, folder / "model")
+    settings = _settings(nodes, folder / "model", demonstration)
     settings["systems"][0]["partitions"][0]["extras"] |= extras or {}
     for name in settings["environments"][0]["extras"]["lammps_inputs"]:
         (bench / name).touch()

@@ -361,7 +361,7 @@ def test_source_of_ior_needs_autotools(
     assert (result["changed"], result["problems"]) == (False, [])
     assert result["skipped"] == [
         (
-            "s: IOR is not built: it has no autoreconf and no automake and no "
+            "s: no build of IOR: it has no autoreconf and no automake and no "
             "pkg-config; install autoconf, automake and pkg-config, "
             "and run site.yml again"
         )

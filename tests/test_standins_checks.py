@@ -13,9 +13,10 @@ CHECKS = (
     "ImbMultiLatency MultiPair Balance OsuLatency OsuBandwidth OsuOneSided "
     "OsuMessageRate OsuMultiLatency Startup Halo ImbSendrecv ImbExchange ImbCollective "
     "ImbBarrier OsuCollective OsuBarrier ManyRegions BufferReuse MatchQueue LogP Hpcc "
-    "Npb LammpsRhodo LammpsFixed VerbsLatency VerbsAtomics VerbsBandwidth "
-    "MultiPairVerbs WindowBandwidth Registration Connections VerbsPairSweep OsuClock "
-    "FullLaunch Throughput HybridAffinity Congestion OsNoise Ior Mdtest"
+    "Hpl HplNodes HplRacks Hpcg Npb LammpsRhodo LammpsFixed VerbsLatency VerbsAtomics "
+    "VerbsBandwidth MultiPairVerbs WindowBandwidth Registration Connections "
+    "VerbsPairSweep OsuClock FullLaunch Throughput HybridAffinity Congestion "
+    "OsNoise Ior Mdtest"
 )
 """All checks of the campaigns, and VerbsPairSweep."""
 
@@ -26,6 +27,7 @@ VARIABLES = {
     "NodeSweep.fixedwork_s": 2,
     "OsNoise.seconds": 1,
     "Hpcc.n": 500,
+    "Hpcg.seconds": 1,
     "Npb.problem_class": "S",
     "Throughput.jobs": 3,
     "Throughput.tasks": 4,

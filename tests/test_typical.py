@@ -1,9 +1,11 @@
 """Typical times and nodes of cases that never ran."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from seatrial.campaign.campaign_file import load_campaign
 from seatrial.checks.growth import Place
 from seatrial.checks.typical import Stated, typical_cases
 
@@ -78,3 +80,36 @@ def test_hpl_of_a_node_grows_with_its_memory(stated: Stated) -> None:
     )
     large = sweep.seconds_on("NodeSweep", Place(4, 192, 768 * 1024))
     assert 300 < few == many < large
+
+
+@pytest.mark.parametrize(
+    ("check", "bounded_min", "free_min"),
+    [("HplNodes", 44, 44), ("HplRacks", 69, 355), ("Hpl", 69, 1418), ("Hpcg", 33, 33)],
+)
+def test_full_size_loads_cost_what_their_page_says(
+    stated: Stated, check: str, bounded_min: int, free_min: int
+) -> None:
+    """1,024 nodes of 128 cores and 256 GiB in racks of 64, as in docs/campaigns.md."""
+    campaign = load_campaign(HOME, "fullsize")
+    bounded: dict[str, Any] = {}
+    for block in campaign.blocks:
+        bounded |= block.variables
+    free = {
+        name: 0 if name.endswith("longest_s") else value
+        for name, value in bounded.items()
+    }
+    place = Place(1024, 128, 256 * 1024, 64)
+    (typical,) = stated[check].values()
+    minutes = [typical.seconds_on(check, place, v) / 60 for v in (bounded, free)]
+    assert [round(value) for value in minutes] == [bounded_min, free_min]
+    for value in minutes:
+        node_hours = f"{value / 60 * 1024:,.0f}"
+        assert node_hours in (HOME / "docs" / "campaigns.md").read_text()
+    small = typical.seconds_on(check, place)
+    assert small == typical.seconds
+
+
+def test_racks_cost_nothing_where_there_are_none(stated: Stated) -> None:
+    (racks,) = stated["HplRacks"].values()
+    chosen = {"HplRacks.memory_fraction": 0.5}
+    assert racks.seconds_on("HplRacks", Place(64, 128, 1 << 18), chosen) == 0

@@ -152,6 +152,7 @@ def _work(home: Path, system: str, campaign: Campaign) -> _Work:
                 nodes=len(each.nodes),
                 cores=each.cores,
                 memory_mib=0 if described.demonstration else each.memory_mib,
+                rack_nodes=each.rack_nodes,
             )
             for name, each in described.classes.items()
         }

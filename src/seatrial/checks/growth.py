@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatrial.checks.hpcc_input import (
+    MATRIX_S_OF_HPL,
     OTHER_TESTS_S,
     hpl_seconds,
     order_for_memory,
     order_within,
 )
+from seatrial.checks.hpcg_input import hpcg_seconds, points_within
 from seatrial.checks.job_mix import CHECK as JOB
 from seatrial.checks.job_mix import job_of
 from seatrial.checks.lammps_problems import PROBLEMS
@@ -26,15 +28,21 @@ _MIB = 1 << 20
 _NODE_MIB_PER_S, _SERVERS_MIB_PER_S = 2_000.0, 100_000.0
 _FILES_PER_S = 2_000.0
 """Files and folders that one server creates, looks up, reads and removes."""
+_HPCG_S = 5
+"""Seconds of the timed part in the typical time of Hpcg."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A class of nodes: their number, and cores and memory of a node; 0: unknown."""
+    """A class of nodes: their number, and cores and memory of a node; 0: unknown.
+
+    `rack_nodes` are those of the largest rack.
+    """
 
     nodes: int = 0
     cores: int = 0
     memory_mib: float = 0
+    rack_nodes: int = 0
 
 
 Variables = Mapping[str, Any]
@@ -82,6 +90,42 @@ def hpcc(typical_s: float, place: Place, variables: Variables) -> float:
     block, longest_s = variables["block"], variables["longest_s"]
     n = order_within(memory, ranks, block, longest_s)
     return OTHER_TESTS_S + hpl_seconds(n, ranks)
+
+
+def hpl(typical_s: float, place: Place, variables: Variables) -> float:
+    """HPL by memory on all nodes."""
+    return _hpl(typical_s, place, variables, place.nodes)
+
+
+def hpl_of_nodes(typical_s: float, place: Place, variables: Variables) -> float:
+    """HPL by memory on each node, all at the same time."""
+    return _hpl(typical_s, place, variables, 1)
+
+
+def hpl_of_racks(typical_s: float, place: Place, variables: Variables) -> float:
+    """HPL by memory on the largest rack; without racks, the case is skipped."""
+    if not place.rack_nodes:
+        return 0.0
+    return _hpl(typical_s, place, variables, place.rack_nodes)
+
+
+def _hpl(typical_s: float, place: Place, variables: Variables, nodes: int) -> float:
+    fraction, cores = _fraction(place, variables), nodes * place.cores
+    if not fraction:
+        return typical_s
+    memory = fraction * nodes * place.memory_mib * _MIB
+    n = order_within(memory, cores, variables["block"], variables["longest_s"])
+    return (1 + MATRIX_S_OF_HPL) * hpl_seconds(n, cores)
+
+
+def hpcg(typical_s: float, place: Place, variables: Variables) -> float:
+    """The timed part, and sets besides it by the memory of a rank."""
+    fraction, seconds = _fraction(place, variables), int(variables["seconds"])
+    if not fraction:
+        return typical_s + seconds - _HPCG_S
+    ranks = variables["ppn"] or place.cores
+    points = points_within(fraction * place.memory_mib * _MIB / ranks)
+    return hpcg_seconds(points, seconds)
 
 
 def npb(typical_s: float, place: Place, variables: Variables) -> float:
@@ -144,6 +188,10 @@ GROWTH: Mapping[str, Growth] = {
     **dict.fromkeys(("OsuCollective", "OsuBarrier"), levels),
     "NodeSweep": node_sweep,
     "Hpcc": hpcc,
+    "Hpl": hpl,
+    "HplNodes": hpl_of_nodes,
+    "HplRacks": hpl_of_racks,
+    "Hpcg": hpcg,
     "Npb": npb,
     **dict.fromkeys(("LammpsRhodo", "LammpsFixed", "LammpsScaled"), lammps),
     JOB: stability_job,

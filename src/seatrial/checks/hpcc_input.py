@@ -1,4 +1,4 @@
-"""The input file of HPCC, hpccinf.txt, for a number of ranks, and N by memory."""
+"""The input files of HPL and HPCC for a number of ranks, and N by memory."""
 
 import math
 
@@ -6,11 +6,14 @@ GFLOPS_OF_A_CORE = 10
 """Typical rate of a core in HPL: a quarter of the peak of 2.5 GHz with AVX2."""
 OTHER_TESTS_S = 180
 """Typical seconds of all tests but HPL; HPCC stops RandomAccess after 60 s each."""
-_TEXT = """\
+MATRIX_S_OF_HPL = 0.15
+"""Time to write the matrix and to check the result, as a share of that of HPL."""
+_TO_FILE, _TO_STDOUT = 8, 6
+_HPL = """\
 HPLinpack benchmark input file
 Seatrial
 HPL.out      output file name (if any)
-8            device out (6=stdout,7=stderr,file)
+{device}            device out (6=stdout,7=stderr,file)
 1            # of problems sizes (N)
 {n}          Ns
 1            # of NBs
@@ -38,6 +41,8 @@ HPL.out      output file name (if any)
 0            U  in (0=transposed,1=no-transposed) form
 1            Equilibration (0=no,1=yes)
 8            memory alignment in double (> 0)
+"""
+_PTRANS = """\
 ##### This line (no. 32) is ignored (it serves as a separator). ######
 0            Number of additional problem sizes for PTRANS
 1200 10000   values of N
@@ -47,9 +52,18 @@ HPL.out      output file name (if any)
 
 
 def hpcc_input(n: int, block: int, ranks: int) -> str:
-    """Write the input of one HPL problem of order n, in blocks, on all ranks."""
+    """Write hpccinf.txt: one HPL problem of order n, in blocks, on all ranks."""
+    return _hpl(n, block, ranks, _TO_FILE) + _PTRANS
+
+
+def hpl_input(n: int, block: int, ranks: int) -> str:
+    """Write HPL.dat: one problem of order n, in blocks, on all ranks."""
+    return _hpl(n, block, ranks, _TO_STDOUT)
+
+
+def _hpl(n: int, block: int, ranks: int, device: int) -> str:
     rows, columns = process_grid(ranks)
-    return _TEXT.format(n=n, block=block, rows=rows, columns=columns)
+    return _HPL.format(n=n, block=block, rows=rows, columns=columns, device=device)
 
 
 def process_grid(ranks: int) -> tuple[int, int]:

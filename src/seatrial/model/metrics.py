@@ -47,12 +47,8 @@ _ALL = (
     Metric("atomic_latency", "us", "lower", "verbs atomic, post to completion"),
     Metric("read_bw", "MB/s", "higher", "bandwidth of RDMA read"),
     Metric("fairness", "1", "higher", "Jain's index of the pairs' bandwidth"),
-    Metric(
-        "registration_time", "us", "lower", "ibv_reg_mr", size="bytes of the memory"
-    ),
-    Metric(
-        "deregistration_time", "us", "lower", "ibv_dereg_mr", size="bytes of the memory"
-    ),
+    Metric("registration_time", "us", "lower", "ibv_reg_mr", size="memory bytes"),
+    Metric("deregistration_time", "us", "lower", "ibv_dereg_mr", size="memory bytes"),
     Metric("registration_per_page", "us", "lower", "ibv_reg_mr of one more page"),
     Metric("connection_latency", "us", "lower", "half a round over all, for each"),
     Metric("put_bw", "MB/s", "higher", "bandwidth of MPI_Put"),
@@ -104,9 +100,7 @@ _ALL = (
         "one halo exchange, slowest rank",
         size="bytes of a row, 8 N",
     ),
-    Metric(
-        "loop_time", "s", "lower", "LAMMPS time of the 100 timed steps", area="programs"
-    ),
+    Metric("loop_time", "s", "lower", "LAMMPS, 100 timed steps", area="programs"),
     Metric(
         "Mops_total",
         "Mop/s",
@@ -196,6 +190,13 @@ _ALL = (
         )
     ),
     Metric("HPL_Tflops", "Tflop/s", "higher", "HPL rate of all processes"),
+    Metric("hpl_efficiency", "%", "higher", "HPL rate over the peak of its nodes"),
+    Metric("hpl_residual", "1", "lower", "scaled residual of HPL, below 16"),
+    Metric("slowest_rack", "Gflop/s", "higher", "HPL of the slowest rack, per node"),
+    Metric("rack_evenness", "%", "higher", "HPL, slowest rack over the median rack"),
+    Metric("hpcg_rating", "Gflop/s", "higher", "HPCG by its rules: 1800 s, memory"),
+    Metric("hpcg_trial", "Gflop/s", "higher", "HPCG in less time or memory"),
+    Metric("hpcg_memory", "%", "higher", "data of HPCG, of the nodes' memory"),
     Metric("PTRANS_GBs", "GB/s", "higher", "HPCC, transposition over all ranks"),
     Metric("MPIRandomAccess_GUPs", "GUP/s", "higher", "HPCC, all ranks together"),
     Metric("StarRandomAccess_GUPs", "GUP/s", "higher", "HPCC, a rank, all busy"),
@@ -211,9 +212,7 @@ _ALL = (
     Metric("AvgPingPongLatency_usec", "us", "lower", "HPCC, mean of pairs, 8 B"),
     Metric("MaxPingPongLatency_usec", "us", "lower", "HPCC, worst pair, 8 B"),
     Metric("MinPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, worst pair, 2 MB"),
-    Metric(
-        "AvgPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, mean of pairs, 2 MB"
-    ),
+    Metric("AvgPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, mean pair, 2 MB"),
     Metric("MaxPingPongBandwidth_GBytes", "GB/s", "higher", "HPCC, best pair, 2 MB"),
     Metric(
         "NaturallyOrderedRingLatency_usec", "us", "lower", "HPCC ring in rank order"

@@ -14,6 +14,8 @@ _MODULES = {
     "fixedwork": "node_programs",
     "osnoise": "node_programs",
     "hpcc": "hpcc",
+    "xhpl": "hpl",
+    "xhpcg": "hpcg",
     **{f"osu_{name}": "osu" for name in _OSU.split()},
     "IMB-MPI1": "imb",
     "IMB-RMA": "imb",
