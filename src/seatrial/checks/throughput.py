@@ -93,7 +93,7 @@ class Throughput:
 
     def _accounted(self) -> list[tuple[str, str, str, str]]:
         fields = "--format=JobID,State,ExitCode,NodeList"
-        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--array"]
+        command = ["sacct", "--allocations", "--noheader", "--parsable2"]
         text = self._ask([*command, fields, f"--jobs={','.join(self.ids)}"], sent=0)
         rows = [line.split("|") for line in text.splitlines()]
         return [(row[0], row[1], row[2], row[3]) for row in rows if len(row) == 4]
