@@ -158,8 +158,8 @@ def test_a_run_keeps_the_leafs_of_its_start(
     fabric = Fabric((), (), leafs={"cn1": ("f1",), "cn2": ("f1", "f2")})
     write_fabric(site.home / "etc/lab/fabric.json", fabric)
     run = site.run("fabric", console)
-    leafs = leafs_of(run.manifest["nodes"])
-    assert leafs == {"cn1": "leaf f1", "cn2": "leaf f1+f2"}, "before Slurm"
+    known = leafs_of(run.manifest["nodes"])
+    assert known == {"cn1": "leaf f1", "cn2": "leaf f1+f2"}, "before Slurm"
     assert "no leaf is known of cn[3-4]: the fabric has" in console.export_text()
 
     site.describe({"cn4": "l9"})
