@@ -14,6 +14,7 @@ from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.declared import DeclaredCriterion
 from seatrial.fabric.compare import compare
 from seatrial.fabric.declaration import Declaration
+from seatrial.fabric.findings import Finding
 from seatrial.fabric.records import Duplicate, End
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.located_part import LocatedPart, Member
@@ -211,6 +212,23 @@ def test_page_one_has_a_line_for_each_bad_cable() -> None:
     assert free.act_on == ()
     assert {one.place for one in free.parts} == {*places}
     assert all("no criterion judges it" in one.reasons[0] for one in free.parts)
+
+
+@pytest.mark.parametrize("rules", [(RULE,), ()], ids=["criterion", "none"])
+def test_judge_and_report_compare_the_fabric_once(
+    rules: tuple[DeclaredCriterion, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparisons = []
+
+    def counting(*compared: Any) -> list[Finding]:
+        comparisons.append(compared)
+        return compare(*compared)
+
+    monkeypatch.setattr("seatrial.runs.kept_fabric.compare", counting)
+    run = fabric_run(broken()[0])
+    content = content_of(run, judged(run, *rules))
+    assert "fabric" in {one.name for one in content.chapters}
+    assert len(comparisons) == 1
 
 
 def test_located_parts_stand_on_page_one_and_in_the_chapter() -> None:

@@ -16,6 +16,7 @@ import seatrial
 from seatrial.campaign.collected import Collected
 from seatrial.campaign.concurrent_runs import other_runs
 from seatrial.campaign.job_watch import LostJobError
+from seatrial.campaign.known_durations import known_durations
 from seatrial.campaign.node_log import Loss, in_words
 from seatrial.campaign.run_settings import close_settings, keep_settings
 from seatrial.campaign.schedule import Agenda, Planned
@@ -33,7 +34,6 @@ from seatrial.interrupts import postponed
 from seatrial.model.manifest import NEWEST_SCHEMA
 from seatrial.paths import checks_dir
 from seatrial.progress import Display
-from seatrial.runs.closed_run import known_durations
 from seatrial.runs.closed_sessions import (
     ClosedSession,
     close_session,

@@ -125,8 +125,8 @@ class _Chosen:
 
     def statuses(self) -> list["Status"]:
         """Read their states; skip a run that was closed meanwhile."""
+        from seatrial.campaign.known_durations import known_durations
         from seatrial.campaign.status import read_status
-        from seatrial.runs.closed_run import known_durations
 
         states = (
             read_status(folder, known_durations(self.results, folder.parent.name))

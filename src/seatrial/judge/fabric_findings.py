@@ -11,7 +11,6 @@ from seatrial.errors import SeatrialError
 from seatrial.fabric.findings import Finding as Deviation
 from seatrial.judge.findings import NOT_MEASURED, Finding
 from seatrial.runs.closed_run import Run
-from seatrial.runs.kept_fabric import kept_fabric
 
 _MOST_SHOWN = 3
 
@@ -47,14 +46,13 @@ def fabric_findings(runs: Sequence[Run], criteria: Sequence[Recorded]) -> list[F
 def _compared(run: Run) -> _Compared:
     """Compare the fabric of a run with its plan."""
     try:
-        kept = kept_fabric(run)
+        kept = run.fabric
         if kept is None:
             return _Compared(missing="the run kept no fabric")
         if kept.plan is None:
             return _Compared(missing="the run kept no cable plan")
         devices = {device.name for device in kept.fabric.devices} | {*kept.plan.kinds}
-        findings = tuple(kept.findings())
-        return _Compared(findings, frozenset(devices), len(kept.plan.cables))
+        return _Compared(kept.findings, frozenset(devices), len(kept.plan.cables))
     except SeatrialError as error:
         return _Compared(damage=str(error))
 

@@ -30,7 +30,7 @@ from seatrial.judge.unknown_leafs import doubtful_nodes
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.dump_fts import Tables, parse_dump_fts
 from seatrial.runs.closed_run import Run
-from seatrial.runs.kept_fabric import KeptFabric, kept_fabric
+from seatrial.runs.kept_fabric import KeptFabric
 
 _MOST_CROSSINGS = 800_000
 """Links that measured paths cross, together: 5 s, 300 MiB."""
@@ -66,7 +66,7 @@ def _located_parts(runs: Sequence[Run], findings: Sequence[Finding]) -> Located:
         return Located((), [*findings])
     try:
         for run in reversed(runs):
-            kept = kept_fabric(run)
+            kept = run.fabric
             if kept and (kept.routes or kept.declaration.fabric_routing):
                 return _located(run, kept, findings)
     except SeatrialError as error:

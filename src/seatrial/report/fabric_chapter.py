@@ -14,7 +14,7 @@ from seatrial.report.fabric_links import BadLink, bad_links, links_table
 from seatrial.report.render import text
 from seatrial.report.render.figure import Figure, Table
 from seatrial.runs.closed_run import Run
-from seatrial.runs.kept_fabric import KeptFabric, kept_fabric
+from seatrial.runs.kept_fabric import KeptFabric
 from seatrial.runs.port_totals import ports_of_run
 
 MAX_ROWS = 200
@@ -30,10 +30,9 @@ _NO_PLAN = (
 def fabric_chapter(run: Run, judgement: Judgement) -> tuple[Chapter, ...]:
     """Build the chapter; none if the run kept no fabric."""
     try:
-        kept = kept_fabric(run)
-        if kept is None:
+        if run.fabric is None:
             return ()
-        return (_chapter(run, kept, judgement),)
+        return (_chapter(run, run.fabric, judgement),)
     except SeatrialError as error:
         words = f"The fabric that the run kept cannot be shown: {error}"
         return (Chapter("fabric", _TITLE, "", empty=words),)
@@ -45,10 +44,9 @@ def parts_of_fabric(run: Run, judgement: Judgement) -> tuple[ActOn, ...]:
     if any(finding.kind == "fabric" for finding in judgement.findings):
         return tuple(located)
     try:
-        kept = kept_fabric(run)
-        findings = kept.findings() if kept else []
+        findings = run.fabric.findings if run.fabric else ()
     except SeatrialError:
-        findings = []  # the chapter says why
+        findings = ()  # the chapter says why
     bad = [one for one in findings if one.verdict in _BAD and one.spots]
     judged = "no criterion judges it"
     cables = [ActOn(one.where, (f"{one.kind}: {one.words}; {judged}",)) for one in bad]
@@ -56,7 +54,7 @@ def parts_of_fabric(run: Run, judgement: Judgement) -> tuple[ActOn, ...]:
 
 
 def _chapter(run: Run, kept: KeptFabric, judgement: Judgement) -> Chapter:
-    fabric, plan, findings = kept.fabric, kept.plan, kept.findings()
+    fabric, plan, findings = kept.fabric, kept.plan, kept.findings
     ports, cables = ports_of_run(run), plan.cables if plan else ()
     links = bad_links(fabric, cables, findings, judgement.located, ports)
     notes = [_rest(fabric, links)]

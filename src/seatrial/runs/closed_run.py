@@ -1,11 +1,10 @@
 """A closed run: read, find and check the immutable folder of one campaign."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +39,8 @@ from seatrial.runs.ssh_signature import Sealed
 if TYPE_CHECKING:
     import polars as pl
 
+    from seatrial.runs.kept_fabric import KeptFabric
+
 SYSTEM_FOLDER = "system"
 """The folder of a run with the files of its system."""
 
@@ -68,9 +69,6 @@ _PARSED = {
     KEPT_DECLARATION: YAML_SIZE,
 }
 """The files of a run that are parsed; all others are only compared."""
-
-_EARLIER_RUNS = 3
-"""Runs from which the durations of cases are taken."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +108,16 @@ class Run:
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics that are known: Seatrial's, and those of the site's checks."""
         return METRICS | own_metrics_of(self.manifest)
+
+    @cached_property
+    def fabric(self) -> "KeptFabric | None":
+        """The fabric that the run kept, parsed once; None if it kept none.
+
+        Raises SeatrialError with file and line if one of its files is damaged.
+        """
+        from seatrial.runs.kept_fabric import kept_fabric
+
+        return kept_fabric(self)
 
     @property
     def count(self) -> int:
@@ -286,14 +294,3 @@ def find_run(home: Path, text: str) -> Path:
             f"run {text!r} exists for several systems ({systems}): use SYSTEM/{text}"
         )
     return runs[-1]
-
-
-def known_durations(results: Path, system: str) -> dict[str, list[float]]:
-    """Return the seconds that each case took in the last closed runs of a system."""
-    durations: dict[str, list[float]] = defaultdict(list)
-    for run in closed_runs(results, system)[-_EARLIER_RUNS:]:
-        with suppress(SeatrialError):
-            for case in read_cases(run):
-                if case.elapsed_s is not None and not case.replay:
-                    durations[str(case.key.listed)].append(case.elapsed_s)
-    return durations

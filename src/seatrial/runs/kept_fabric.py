@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -38,9 +39,14 @@ class KeptFabric:
     routes: Path | None
     routes_sha256: str = ""
 
-    def findings(self) -> list[Finding]:
-        """Compare it with plan and declaration; SeatrialError as `compare`."""
-        return compare(self.fabric, self.plan, self.declaration, lambda: self.nodes)
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Differences from plan and declaration; SeatrialError as `compare`.
+
+        A large fabric takes seconds, so judge and report share one comparison.
+        """
+        found = compare(self.fabric, self.plan, self.declaration, lambda: self.nodes)
+        return tuple(found)
 
     def routes_text(self) -> str:
         """Return the forwarding tables as dump_fts printed them; '' without any.
@@ -60,7 +66,7 @@ class KeptFabric:
 
 
 def kept_fabric(run: Run) -> KeptFabric | None:
-    """Return the fabric of a run; None if it kept none.
+    """Parse the fabric of a run, as `Run.fabric`; None if it kept none.
 
     Raises SeatrialError with file and line if one of its files is damaged.
     """
