@@ -142,7 +142,7 @@ def test_class_without_two_racks_is_skipped(
     tmp_path: Path, racks: Mapping[str, Any]
 ) -> None:
     output = dry_run(tmp_path, "HplRacks", of_class={"racks": racks})
-    assert f"class batch names {len(racks)} racks, it takes two: add racks" in output
+    assert f"class batch names {len(racks)} racks, expected two or more: add" in output
 
 
 def test_node_that_computes_wrong_is_named_and_the_others_stay(tmp_path: Path) -> None:

@@ -353,7 +353,7 @@ def test_a_key_without_namespaces_signs_no_protocol(site: Path, protocol: Path) 
     by_hand(site, protocol, "vendor", "jane")
     shown = seatrial("verify", protocol, "--signers", signers)
     assert shown.exit_code == 3
-    assert "vendor: 0 of 1: nobody" in shown.stdout
+    assert "vendor: 0 of 1: none" in shown.stdout
     assert "does not count: signatures/vendor-jane.sig (ED25519" in shown.stdout
 
 

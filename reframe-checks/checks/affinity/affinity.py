@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012  (ReFrame keeps the defaults of its variables as class attributes)
-"""Where ranks and threads land, seen from inside, by our own program."""
+"""Placement of ranks and threads, reported from inside, by our own program."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class HybridAffinity(SteppedCheck):
 
     @run_before("run")
     def count_numa_nodes(self):
-        """Let the job count the NUMA nodes, and say if it asks for no binding."""
+        """Count the NUMA nodes in the job; print a note if no binding is asked for."""
         said = f"no binding is asked for: {self.unbound}"
         self.prerun_cmds = [
             *self.prerun_cmds,

@@ -18,7 +18,7 @@ from seatrial.parsers.hpl import parse_hpl
 from seatrial.parsers.hplsweep import HplSweep, parse_hplsweep
 
 END_S = 60
-"""Typical seconds, of which the time limit takes four, for the end of a sweep."""
+"""Typical seconds for the end of a sweep; the time limit has four times as many."""
 
 
 @rfm.simple_test
@@ -173,7 +173,7 @@ class HplRacks(HplSweeps):
 
     The nodes of each rack solve a problem of their own, all racks at the same time, so
     cooling and power of each rack are under full load. Racks are those that the class
-    names, or its leaf switches if it names no racks; it takes two of them.
+    names, or its leaf switches if it names no racks; a class has two of them or more.
     `slowest_rack` is the rate of the slowest rack for each of its nodes, and
     `rack_evenness` that over the median of all racks: racks of different sizes can be
     compared. `HPL_Tflops` and `hpl_efficiency` of each rack have the parameter `rack`,
@@ -198,8 +198,8 @@ class HplRacks(HplSweeps):
         count = len(self.groups())
         self.skip_if(
             count < 2 and self.recording is None,
-            f"class {self.current_partition.name} names {count} racks, it takes two: "
-            "add racks (or leafs) to node_classes",
+            f"class {self.current_partition.name} names {count} racks, expected two or "
+            "more: add racks (or leafs) to node_classes",
         )
 
     def nodes_of_matrix(self, room):

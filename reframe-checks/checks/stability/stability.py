@@ -64,7 +64,7 @@ class StabilityJob(SteppedCheck):
 
     @run_after("setup")
     def place(self):
-        """Take the nodes of the job's size."""
+        """Set the number of nodes by the job's size."""
         if self.size != WHOLE:  # that takes all nodes that are up
             delivered = len(self.current_partition.extras.get("nodes", []))
             self.num_nodes = nodes_of(self.size, delivered)

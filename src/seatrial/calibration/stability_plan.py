@@ -1,4 +1,4 @@
-"""What a stability phase will decide: its tests, and their operating curves."""
+"""Tests of a planned stability phase, and their operating curves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class PlannedPhase:
 def planned_phase(
     phase: StabilityPhase, criteria: Criteria | None, classes: Mapping[str, int]
 ) -> PlannedPhase:
-    """Plan a phase on classes of so many nodes, by the criteria of the system."""
+    """Plan a phase by the criteria of the system, for classes with their nodes."""
     hours, nodes = phase.duration_s / 3600, float(sum(classes.values()) or 1)
     declared = criteria.declared if criteria else ()
     rules = [rule for rule in declared if isinstance(rule, StabilityCriterion)]

@@ -1,4 +1,4 @@
-"""A stability phase: how long, at which load, and the mix of its jobs.
+"""A stability phase: its duration, its load, and the mix of its jobs.
 
 The phase is a campaign whose repeats are rounds. The jobs of a round together take the
 declared share of the machine's node-hours in that time, so a round of jobs that run as
@@ -58,7 +58,7 @@ class JobKind:
     weight: float
 
     def nodes_of(self, nodes: int) -> int:
-        """Return the nodes of a job in a class of so many nodes, 1 at least."""
+        """Return the nodes of a job in a class with these nodes, at least 1."""
         return min(nodes_of(self.size, nodes), nodes)
 
 
@@ -77,7 +77,7 @@ class StabilityPhase:
         return max(1, ceil(self.duration_s / self.round_s - 1e-9))
 
     def counts(self, nodes: int) -> list[int]:
-        """Return the jobs of each kind in a round, in a class of so many nodes."""
+        """Return the jobs of each kind in a round, in a class with these nodes."""
         weights = sum(kind.weight for kind in self.jobs)
         busy = self.load * nodes * self.round_s
         return [
@@ -86,7 +86,7 @@ class StabilityPhase:
         ]
 
     def mix(self, classes: Mapping[str, int]) -> str:
-        """Return `MIX_VARIABLE` for classes of so many nodes, without places.
+        """Return `MIX_VARIABLE` for classes by their numbers of nodes, without places.
 
         Raises SeatrialError if a round has too many jobs.
         """
@@ -106,7 +106,7 @@ class StabilityPhase:
     def chosen(
         self, cases: Sequence[ListedCase], classes: Mapping[str, int]
     ) -> tuple[ListedCase, ...]:
-        """Give each job of the mix to one class, and to its MPI stacks by turns.
+        """Assign each job of the mix to one class, and to its MPI stacks by turns.
 
         `classes` counts the nodes of each. Other cases stay as they are.
         """

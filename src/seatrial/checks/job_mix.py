@@ -49,7 +49,7 @@ def job_of(name: str) -> tuple[str, int, int]:
 
 
 def nodes_of(size: str, nodes: int) -> int:
-    """Return the nodes of a job of a size in a class of so many nodes, 1 at least."""
+    """Return the nodes of a job of a size in a class, at least 1."""
     if size.endswith("%"):
         return max(1, round(int(size[:-1]) * nodes / 100))
     return int(size)

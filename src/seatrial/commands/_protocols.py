@@ -54,7 +54,7 @@ def lines_of(verified: "Verified") -> list[str]:
     if more := len(verified.differences[1:]):
         lines.append(f"and {more} more, see --format json")
     for role, persons in verified.signers.items():
-        names = ", ".join(persons) or "nobody"
+        names = ", ".join(persons) or "none"
         lines.append(f"{role}: {len(persons)} of {verified.required[role]}: {names}")
     lines += [
         f"does not count: {one.file} ({one.key_type} {one.fingerprint}): {one.problem}"

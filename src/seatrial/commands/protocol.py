@@ -1,4 +1,4 @@
-"""`seatrial protocol`: write what the parties of an acceptance sign."""
+"""`seatrial protocol`: write the files that the parties of an acceptance sign."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The parts of a criteria.yaml that was read."""
+"""Parts of a criteria.yaml."""
 
 from typing import NamedTuple
 

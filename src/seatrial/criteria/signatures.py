@@ -29,7 +29,7 @@ USUAL: Mapping[str, int] = {"vendor": 1, "customer": 1, "witness": 0}
 def required_signatures(file: YamlFile) -> Mapping[str, int]:
     """Return the roles of a criteria.yaml that has the right types.
 
-    Raises SeatrialError if nobody needs to sign.
+    Raises SeatrialError if no role needs a signature.
     """
     roles: Mapping[str, int] = file.data.get("signatures", USUAL)
     if not any(roles.values()):

@@ -49,7 +49,7 @@ def run_remotely(command: Sequence[str], tools: Sequence[Command]) -> list[Outpu
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SeatrialError(f"ssh: no end within {TIMEOUT_S} s") from error
+        raise SeatrialError(f"ssh: timed out after {TIMEOUT_S} s") from error
     head, ended, packed = done.stdout.partition(f" {token}\n")
     if not ended:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
@@ -69,7 +69,7 @@ def run_remotely(command: Sequence[str], tools: Sequence[Command]) -> list[Outpu
 
 
 def _unpacked(packed: str, host: str) -> list[Done]:
-    """Return what the tools did, in their order."""
+    """Return the runs of the tools in their order."""
     try:
         content = io.BytesIO(base64.b64decode(packed))
         with tarfile.open(fileobj=content, mode="r:gz") as tar:

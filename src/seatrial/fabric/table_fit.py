@@ -21,7 +21,7 @@ _MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class Fit:
-    """How forwarding tables fit a fabric.
+    """The fit of forwarding tables to a fabric.
 
     `led` is the share of the paths between leafs that they lead to their end, `length`
     the mean number of links that a path may cross. `problems` are the differences.
@@ -33,7 +33,7 @@ class Fit:
 
     @property
     def words(self) -> str:
-        """Describe what does not fit; '' if everything does."""
+        """Describe the differences; '' without any."""
         if self.led == 1.0 and not self.problems:
             return ""
         paths = f"the tables lead {100 * self.led:.3g} % of all paths to their end"

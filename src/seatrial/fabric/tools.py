@@ -77,7 +77,7 @@ def active_ports(root: Path = Path("/sys/class/infiniband")) -> list[tuple[str, 
 
 @dataclass(frozen=True)
 class Done:
-    """What a tool did: its command, exit status, output, messages and version.
+    """A run of a tool: its command, exit status, output, messages and version.
 
     `subnet` is that of `Output`; `host` is where it ran, '' for here.
     """

@@ -44,7 +44,7 @@ class Inventory:
         criteria: Criteria,
         repairs: Sequence[Repair] = (),
     ) -> "Inventory":
-        """Hold the absent nodes to the allowance that all runs kept at their start.
+        """Judge the absent nodes by the allowance that all runs kept at their start.
 
         Numbers from before one of the `repairs` do not count for its node.
         """

@@ -61,7 +61,7 @@ class Phases:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return notes on plans, signed corrections, and those that are of no event."""
+        """Return notes on plans, and on corrections with and without an event."""
         phases = self.phases.values()
         unknown = [note for phase in phases for note in phase.notes]
         known = [f"cause corrected: {c}" for p in phases for c in p.corrections]
@@ -86,7 +86,7 @@ class Phases:
         return found
 
     def softened(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Let failed jobs and lost nodes that are back pass: they are events.
+        """Convert failures of jobs, and of lost nodes that are back, to passes.
 
         Criteria of checks that a phase does not run are skipped.
         """
@@ -198,7 +198,7 @@ _SHORT = 0.02
 
 
 def _demonstrated(subject: Finding, rule: StabilityCriterion, phase: Phase) -> Finding:
-    """Hold a phase to a demonstration test."""
+    """Judge a phase by a demonstration test."""
     decision, test = phase.decide(rule), phase.test(rule)
     if isinstance(test, IntervalTest):
         intervals = int(phase.exposed / test.length + 1e-9)

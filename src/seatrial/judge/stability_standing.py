@@ -1,4 +1,4 @@
-"""The standing of a stability phase that goes on, in lines for the terminal."""
+"""Standing of an open stability phase, in lines for the terminal."""
 
 from collections import Counter
 from pathlib import Path

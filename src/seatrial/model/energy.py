@@ -9,7 +9,7 @@ SOURCES: Mapping[str, str] = {
     "board": "whole nodes, by the power command of the site",
     "slurm": "the job, as Slurm's energy plugin reads it",
 }
-"""What each quantity is of, by the first word of its metrics."""
+"""The scope of each quantity, by the first word of its metrics."""
 
 WORK: Mapping[str, tuple[str, str]] = {
     "gflop": ("Gflop/J", "10^9 floating-point operations"),

@@ -1,4 +1,4 @@
-"""A protocol as Markdown: what a person reads in a terminal, a ticket or a browser."""
+"""A protocol as Markdown, for a terminal, a ticket or a browser."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""A protocol as PDF: what the parties sign by hand and keep."""
+"""A protocol as PDF, to sign by hand and to keep."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -15,7 +15,7 @@ TEMPLATE = "protocol.typ"
 
 
 def protocol_pdf(protocol: Protocol, home: Path, when: datetime) -> bytes:
-    """Set the protocol; the same protocol gives the same bytes.
+    """Convert the protocol to PDF; the same protocol gives the same bytes.
 
     `home` has the template. Raises SeatrialError if it is missing.
     """

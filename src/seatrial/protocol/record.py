@@ -44,7 +44,7 @@ class SignedRun(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What `seatrial verify` must know of a protocol: protocol.json.
+    """The record for `seatrial verify`: protocol.json.
 
     `judgement` is the digest of the judgement, `criteria` the SHA-256 of its criteria.
     `signatures` are the persons that must sign in each role. `written` is a time in

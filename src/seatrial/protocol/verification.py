@@ -85,7 +85,7 @@ class Verified:
 
     @property
     def state(self) -> State:
-        """Return if it is complete."""
+        """Return True if it is complete."""
         if self.differences:
             return "broken"
         signed = self.signers
@@ -117,7 +117,7 @@ def require_protocol(path: Path) -> None:
 
 
 def system_of(path: Path) -> str:
-    """Return the system of a protocol, unverified: the one whose signers to look for.
+    """Return the system of a protocol, unverified, to find its `allowed_signers`.
 
     Raises SeatrialError if its record cannot be read.
     """

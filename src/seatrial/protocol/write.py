@@ -73,7 +73,7 @@ def write_protocol(
 
 
 def _rename(part: Path, folder: Path) -> None:
-    """Put the finished folder in its place, where still nothing is."""
+    """Move the finished folder to its place, which must still be free."""
     try:
         part.rename(folder)
     except OSError as error:

@@ -25,7 +25,7 @@ _MOST_ROWS = 12
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve of the test of a criterion after so many hours."""
+    """The curve of the test of a criterion after some hours."""
 
     criterion: StabilityCriterion
     test: Demonstration

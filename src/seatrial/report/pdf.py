@@ -1,4 +1,4 @@
-"""The report as PDF, set by Typst: what is printed and kept."""
+"""The report as PDF, set by Typst."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -58,7 +58,7 @@ def stability_chapter(run: Run, home: Path) -> tuple[Chapter, ...]:
 
 
 def rules_of(criteria: Criteria | None) -> tuple[StabilityCriterion, ...]:
-    """Return the criteria of stability among some."""
+    """Return the criteria of kind `stability`."""
     return stability_criteria(criteria.declared) if criteria else ()
 
 
@@ -73,8 +73,8 @@ def intro(phase: Phase) -> str:
     return (
         f"Declared: {span_text(declared.duration_s)} at {100 * declared.load:.3g} % of "
         f"the node-hours. Observed: {span_text(observed)} on "
-        f"{len(phase.journal.nodes)} nodes; {phase.jobs} jobs, of which {phase.failed} "
-        f"failed, took {100 * phase.load:.3g} % of the node-hours."
+        f"{len(phase.journal.nodes)} nodes; {phase.jobs} jobs took "
+        f"{100 * phase.load:.3g} % of the node-hours; {phase.failed} of them failed."
     )
 
 

@@ -1,4 +1,4 @@
-"""The live page of a stability phase that goes on: one HTML file, written anew."""
+"""Live page of an open stability phase: one HTML file, written anew."""
 
 from collections.abc import Sequence
 from dataclasses import replace

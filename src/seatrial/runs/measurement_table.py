@@ -58,7 +58,7 @@ def _scanned(content: bytes, file: Path) -> pl.LazyFrame:
     """Return a table that was checked, to be read block by block.
 
     Its bytes are those that were checked, in a file without a name where that is
-    possible: not in memory, and nobody else can change them.
+    possible: not in memory, and no other process can change them.
     """
     kept = _unnamed(content) or content
 

@@ -133,7 +133,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Signed:
-    """What people signed about runs that counts, and why other files do not.
+    """Signed entries on runs, and the reasons why other files do not count.
 
     `corrections` are of causes of events, `maintenance` of stability phases.
     """

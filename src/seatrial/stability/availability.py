@@ -34,7 +34,7 @@ class NodeHours:
 
     @property
     def unobserved_share(self) -> float:
-        """Return the share of the phase that nobody observed."""
+        """Return the share of the phase without a working driver."""
         return self.unobserved / self.total if self.total else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Demonstration tests: does a machine fail rarely enough, at declared risks?
+"""Demonstration tests of reliability, at declared risks.
 
 A machine that has the accepted quality fails at most with the seller's (producer's)
 risk, one that has the rejected quality passes at most with the buyer's (consumer's)
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from seatrial.model.units import rounded
 
 MOST_FAILURES = 1_000
-"""A test that needs more failures to tell its qualities apart is none."""
+"""Most failures of a test; one that needs more cannot separate its qualities."""
 
 _ROUNDING = 1e-9
 _MOST_INTERVALS = 20_000
@@ -26,7 +26,7 @@ _BELOW, _ABOVE, _STEPS = 4.0, 4.0, 24
 
 
 class Numbers(NamedTuple):
-    """Decision numbers: so many failures pass at most, and fail at least.
+    """Decision numbers: the most failures that pass, the fewest that fail.
 
     `passes` is -1 if no number passes. A number between both decides nothing.
     """
@@ -74,7 +74,7 @@ class MtbfTest:
     nodes: float = 1.0
 
     def numbers(self, hours: float) -> Numbers:
-        """Return the decision numbers for so many hours."""
+        """Return the decision numbers for these hours."""
         return _of_failures(self, hours)
 
     def _numbers(self, hours: float) -> Numbers:

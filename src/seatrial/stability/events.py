@@ -1,7 +1,7 @@
-"""Failures as events: what fell together in time for one cause is one event.
+"""Failures as events: incidents of one cause, close in time, are one event.
 
-Incidents of one cause are one event if each begins within the declared burst of the one
-before, whatever number of nodes and jobs they hit.
+The next incident of an event begins within the declared burst of the one before. The
+numbers of nodes and jobs that they hit do not matter.
 """
 
 from collections.abc import Iterable, Sequence

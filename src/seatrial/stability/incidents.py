@@ -33,7 +33,7 @@ Printed = Callable[[Case], Sequence[str]]
 
 @dataclass(frozen=True)
 class Incident:
-    """What failed at a moment: the cause, the nodes, the jobs, and the evidence.
+    """A failure at a moment: the cause, the nodes, the jobs, and the evidence.
 
     `place` names it: a node, a job, or `CONTROLLER`.
     """

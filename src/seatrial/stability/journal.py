@@ -46,7 +46,7 @@ class Away(NamedTuple):
 
 @dataclass(frozen=True)
 class Journal:
-    """What the driver saw: nodes, observed spans, lost nodes, silent controller."""
+    """Observations of the driver: nodes, spans, lost nodes, silent controller."""
 
     nodes: tuple[str, ...] = ()
     observed: tuple[Span, ...] = ()
@@ -110,7 +110,7 @@ def _lines(file: Path) -> Iterator[_Line]:
 
 @dataclass
 class _Reader:
-    """Puts lines in order of time together."""
+    """Joins lines in order of time."""
 
     names: set[str] = field(default_factory=set)
     observed: list[Span] = field(default_factory=list)

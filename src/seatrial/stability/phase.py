@@ -46,7 +46,7 @@ _FACTS = {"network": "leaf", "power": "rack"}
 
 @dataclass(frozen=True)
 class Phase:
-    """What a run recorded of its phase.
+    """The record of a phase in its run.
 
     `busy` are the node-hours of its jobs, `jobs` their number, `failed` those that did.
     `corrections` and signed `windows` come from people.

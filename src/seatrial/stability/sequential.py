@@ -119,7 +119,7 @@ class SequentialTest:
         )
 
     def _moments(self, hours: float) -> list[tuple[float, bool, int]]:
-        """Return the bounds within so many hours: time, for passing, and count."""
+        """Return the bounds within these hours: time, for passing, and count."""
         moments = []
         for count in range(MOST_FAILURES):
             passes = self.passes_from + count * self._step

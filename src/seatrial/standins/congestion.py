@@ -8,7 +8,7 @@ from seatrial.standins.run import Run, UsageError
 
 _KINDS = ("mixed", "alltoall", "incast", "put", "get", "none")
 _IMPACTS = {"latency": (1.3, 2.1), "bw": (1.5, 1.9), "allreduce": (1.4, 2.6)}
-"""How many times worse mean and 99th percentile are beside aggressors."""
+"""Factors on mean and 99th percentile beside aggressors."""
 _TAIL = 1.15
 _SIZES = {"latency": 8, "bw": 131_072, "allreduce": 8}
 

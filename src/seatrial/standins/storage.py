@@ -7,9 +7,9 @@ from seatrial.standins.run import Run, UsageError
 
 _MIB = 1 << 20
 _NODE_SHARE = 0.8
-"""Of a node's bandwidth, which one node can write or read."""
+"""Share of a node's bandwidth that the node can write or read."""
 _MB_PER_S = 100_000.0
-"""What the servers give all nodes together."""
+"""Bandwidth of the servers for all nodes together."""
 _SPEEDS = {"write": 1.0, "read": 1.2}
 _OPERATIONS = {
     "Directory creation": 20_000.0,

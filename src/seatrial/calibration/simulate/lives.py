@@ -28,7 +28,7 @@ _DRAWS, _HALVES = 400, 14
 
 @dataclass(frozen=True)
 class Failing:
-    """A machine of new nodes, for a phase of so many hours.
+    """A machine of new nodes, for a phase of some hours.
 
     `mtbf` is that of the machine in hours, in the long run: nodes are exchanged when
     they fail. Each node's lives have the mean `nodes` x `mtbf`.

@@ -77,7 +77,7 @@ def known_tests() -> dict[str, Demonstration]:
 def stability_rows(
     machines: int, seed: int, done: Callable[[int], object] = lambda _: None
 ) -> Iterator[StabilityRow]:
-    """Judge so many compliant and non-compliant machines of each kind."""
+    """Judge compliant and non-compliant machines of each kind, `machines` of each."""
     for number, lives in enumerate(LIVES):
         fails, passes, undecided = dict[str, int](), dict[str, int](), dict[str, int]()
         for name, test in known_tests().items():

@@ -137,7 +137,7 @@ def printed_watts(command: str) -> float:
     except (OSError, subprocess.TimeoutExpired) as error:
         if isinstance(error, OSError):
             raise AbsentError(f"power_command: {error.strerror}") from None
-        reason = f"power_command: no end in {_COMMAND_S:g} s"
+        reason = f"power_command: timed out after {_COMMAND_S:g} s"
         raise AbsentError(reason) from None
     if done.returncode:
         lines = done.stderr.decode(errors="replace").split("\n")

@@ -17,7 +17,7 @@ from seatrial.errors import SeatrialError
 
 FOLDER = "seatrial-storage"
 ENDED_WELL = b"ended well\n"
-"""What the conductor tells the keeper after the end of all steps."""
+"""Message from the conductor to the keeper after the end of all steps."""
 OWNER = "owner.json"
 _LOOK_S = 2.0
 _FRESH_S = 60.0
