@@ -44,6 +44,7 @@ _FACTORS: dict[str, dict[str, float]] = {
     "Mop/s": {"op/s": 1e-6, "Mop/s": 1.0, "Gop/s": 1e3},
     "GUP/s": {"MUP/s": 1e-3, "GUP/s": 1.0},
     "messages": {"msg/s": 1.0, "Mmsg/s": 1e6},
+    "jobs": {"job/s": 1.0},
     "events": {"1/s": 1.0},
     "files": {"IOPS": 1.0, "kIOPS": 1e3},
     "simulated time": {"ns/day": 1.0},
@@ -59,6 +60,9 @@ _FACTORS: dict[str, dict[str, float]] = {
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},
     "energy": {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "kWh": 3.6e6},
     "temperature": {"degC": 1.0},
+    "operations per energy": {"Gflop/J": 1.0},
+    "Mop/J": {"Mop/J": 1.0},
+    "events per energy": {"1/J": 1.0},
 }
 """Units of each kind with what one of them is in a common one."""
 
