@@ -1,7 +1,7 @@
 """Measure a campaign on the scale lab: the driver, Slurm's controller, run and report.
 
 Slurm is real; the programs are those of a model machine with known faults, so that the
-verdict is known, too.
+verdict is known, too. Alone: `python tools/scale_bench.py NODES [CAMPAIGN]`.
 """
 
 import json
@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -169,3 +170,8 @@ def _seconds(started: float) -> str:
 def _mib(folder: Path) -> float:
     files = (file for file in folder.rglob("*") if file.is_file())
     return sum(file.stat().st_size for file in files) / (1 << 20)
+
+
+if __name__ == "__main__":
+    for row in rows(ScaleLab(int(sys.argv[1]), *sys.argv[2:3])):
+        print(*row, sep=" | ", flush=True)
