@@ -146,7 +146,7 @@ class PairSweep(TabledCheck, OwnBenchmark):
         conduct(self, "seatrial.checks.pairsweep", options)
 
     def adaptive_options(self) -> list[str]:
-        """Let suspects have more rounds, with the leafs of the class.
+        """Add rounds for suspects, with the leafs of the class.
 
         They are those of the inventory, else of the fabric that the system keeps; else
         seatrial.checks.pairsweep asks Slurm.
