@@ -26,6 +26,7 @@ from seatrial.fabric.records import (
 
 PLAN = planned()
 NOTHING = Declaration()
+NODES = {name for name, kind in PLAN.kinds.items() if kind == "host"}
 
 
 def found(
@@ -34,6 +35,13 @@ def found(
     """Return the findings, without those on up-links that follow from a cable."""
     findings = compare(cabled.fabric(), plan, declaration)
     return [one for one in findings if one.kind != "uplinks"]
+
+
+def renamed(name: str, other: str) -> Plan:
+    """Return the plan with another name of a host."""
+    text = plan_csv(PLAN.cables)
+    assert text.count(f"{name},mlx5_0:1") == 1
+    return read_plan(text.replace(f"{name},mlx5_0:1", f"{other},mlx5_0:1"), "plan.csv")
 
 
 def brief(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -334,10 +342,67 @@ def test_names_of_the_plan_that_the_fabric_does_not_have(
     change: Callable[[str], str], message: str
 ) -> None:
     plan = read_plan(change(plan_csv(PLAN.cables)), "plan.csv")
-    nodes = {name for name, kind in PLAN.kinds.items() if kind == "host"}
     with pytest.raises(SeatrialError) as refused:
-        compare(Cabled(PLAN).fabric(), plan, NOTHING, lambda: nodes)
+        compare(Cabled(PLAN).fabric(), plan, NOTHING, lambda: NODES)
     assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize("off", [False, True], ids=["on", "off"])
+@pytest.mark.parametrize("name", ["cm05", "cnO5", "cn005", "c05", "ccn05", "cn-05"])
+def test_misspelt_name_is_an_error_with_the_right_one(name: str, off: bool) -> None:
+    cabled = Cabled(PLAN, gone={"cn05"} if off else set())
+    with pytest.raises(SeatrialError) as refused:
+        compare(cabled.fabric(), renamed("cn05", name), NOTHING, lambda: NODES)
+    assert str(refused.value) == (
+        f"plan.csv:6: a: unknown device {name!r}, neither a node of the system nor in "
+        "the fabric. Did you mean 'cn05'?"
+    )
+
+
+@pytest.mark.parametrize("name", ["CN05", "cn05.example.org"])
+def test_name_of_a_node_that_is_off_in_other_case_is_an_error(name: str) -> None:
+    fabric = Cabled(PLAN, gone={"cn05"}).fabric()
+    with pytest.raises(SeatrialError, match=r"csv:6: a: .* Did you mean 'cn05'\?"):
+        compare(fabric, renamed("cn05", name), NOTHING, lambda: NODES)
+
+
+def test_digit_that_is_a_letter_is_an_error_if_the_device_is_in_its_place() -> None:
+    plan = renamed("cn10", "cn1O")
+    with pytest.raises(SeatrialError, match=r"csv:11: a: .* Did you mean 'cn10'\?"):
+        compare(Cabled(PLAN).fabric(), plan, NOTHING, lambda: NODES)
+
+
+@pytest.mark.parametrize("name", ["login2", "io-64", "storage01.example.org"])
+def test_device_that_is_off_and_no_node_is_absent(name: str) -> None:
+    plan = renamed("cn64", name)
+    cabled = Cabled(plan, gone={name})
+    (finding,) = compare(cabled.fabric(), plan, NOTHING, lambda: NODES - {"cn64"})
+    cable = cabled.cable(name)
+    assert (finding.verdict, finding.kind) == ("absent", "device")
+    assert finding.lines == (cable.line,) == (65,)
+    assert finding.where == f"cable c00064: {name} - leaf08 port 8"
+    assert finding.reason == "leaf08 port 8 Down/Polling"
+
+
+def test_devices_with_other_numbers_are_other_devices() -> None:
+    plan = renamed("cn64", "login2")
+    cabled = Cabled(plan, names={"cn63": "login1"}, gone={"login2"})
+    nodes = NODES - {"cn64"}
+    first, second = compare(cabled.fabric(), plan, NOTHING, lambda: nodes)
+    assert (first.actual, first.lines) == ("login1 in its place", (64,))
+    assert (second.actual, second.lines) == ("no answer", (65,))
+    plan = renamed("cn05", "cn99")
+    (finding,) = compare(Cabled(PLAN).fabric(), plan, NOTHING, lambda: NODES)
+    assert (finding.declared, finding.actual) == ("cn99", "cn05 in its place")
+
+
+def test_names_of_another_kind_are_absent_devices() -> None:
+    plan = planned(hosts=648, radix=36)
+    names = {name: f"node-{name[2:]}" for name in plan.kinds if name.startswith("cn")}
+    fabric = Cabled(plan, names=names).fabric()
+    nodes = frozenset(names.values())
+    findings = compare(fabric, plan, NOTHING, lambda: nodes)
+    assert brief(findings) == [("absent", "device")] * 648
 
 
 @pytest.mark.parametrize("label", ["1", "mlx5_0", "HCA-1:1", "mlx5_0:1"])

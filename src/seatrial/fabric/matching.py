@@ -4,11 +4,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 from seatrial.fabric.plan import Cable, Plan
+from seatrial.fabric.planned_names import check_names
 from seatrial.fabric.records import End, Fabric
-from seatrial.fabric.similar import Names
 from seatrial.names import natural_key
 
 _HCA_PORT = re.compile(r"(?:(?P<hca>.+):)?(?P<port>\d+)")
@@ -32,13 +31,13 @@ def match(
     """Return the planned cables by the fabric's ports.
 
     `nodes` returns the nodes of the system, if it knows them; it is called only for a
-    planned host that is not in the fabric. Raises SeatrialError, with
-    the line of the plan, for a host that is neither a node nor in the fabric, and for a
-    name that differs from the fabric's only in case or domain.
+    planned host that is not in the fabric. Raises SeatrialError, with the line of the
+    plan, for a name that differs from the fabric's only in case or domain, and for a
+    host, neither a node nor in the fabric, that looks like a misspelling of one.
     """
     known = {device.name for device in fabric.devices}
-    _check_names(plan, known, nodes)
     links = _links(fabric)
+    check_names(plan, known, links, nodes)
     renamed = _host_ports(fabric, plan)
     cables = [
         replace(one, a=renamed.get(one.a, one.a), b=renamed.get(one.b, one.b))
@@ -62,40 +61,6 @@ def _links(fabric: Fabric) -> dict[End, End]:
             links[link.a] = link.b
             links[link.b] = link.a
     return links
-
-
-def _check_names(
-    plan: Plan, known: Collection[str], nodes: Callable[[], Collection[str]]
-) -> None:
-    delivered: Collection[str] | None = None
-    names = Names()
-    for name in known:
-        names.add(name)
-    checked: set[str] = set()
-    for cable in plan.cables:
-        for side, end in (("a", cable.a), ("b", cable.b)):
-            name = end.device
-            if name in checked or name in known:
-                continue
-            checked.add(name)
-            like = names.like(name)
-            if like is not None:
-                plan.refuse(
-                    cable.line,
-                    f"{side}: {name!r} is {like[0]!r} in the fabric; they differ only "
-                    f"in case or domain. Write {like[0]!r}.",
-                )
-            if plan.kinds[name] != "host":
-                continue
-            delivered = nodes() if delivered is None else delivered
-            if delivered and name not in delivered:
-                nearest = get_close_matches(name, delivered, 1)
-                remedy = f"Did you mean {nearest[0]!r}?" if nearest else "Correct it."
-                plan.refuse(
-                    cable.line,
-                    f"{side}: unknown device {name!r}, neither a node of the system "
-                    f"nor in the fabric. {remedy}",
-                )
 
 
 def _host_ports(fabric: Fabric, plan: Plan) -> dict[End, End]:
