@@ -27,22 +27,6 @@ def test_a_cgroup_removed_while_it_is_read_has_no_processes(groups: Path) -> Non
     assert container._processes("cn01") == {7}
 
 
-@pytest.mark.parametrize(
-    ("file", "share"), [("cpu.shares", "65536"), ("cpu.weight", "6400")]
-)
-def test_all_nodes_have_the_share_of_many_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, share: str
-) -> None:
-    """Other work of the machine must not make a node miss its time limits."""
-    monkeypatch.setattr(container, "_below_hierarchies", lambda _: [tmp_path])
-    nodes = tmp_path / container.CGROUP
-    nodes.mkdir()
-    (nodes / file).touch()
-    container._make_cgroups("cn01")
-    assert (nodes / file).read_text() == share
-    assert [path.name for path in nodes.iterdir() if path.is_file()] == [file]
-
-
 @pytest.mark.parametrize("number", [errno.ENODEV, errno.EACCES])
 def test_only_a_removed_cgroup_is_passed_over(
     groups: Path, number: int, monkeypatch: pytest.MonkeyPatch

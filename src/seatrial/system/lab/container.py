@@ -24,8 +24,6 @@ from seatrial.system.lab.state import RUN, LabState
 
 FORBIDDEN = "CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_BOOT,CAP_SYS_RAWIO"
 CGROUP = "seatrial-lab"
-_CPU_SHARE = 64
-"""Share of processor time of all nodes together, in shares of one busy process."""
 STOP_SECONDS = 10.0
 _CPU_PERIOD_US = 20_000
 """Short, so that a program of seconds feels its limit all the time."""
@@ -218,10 +216,6 @@ def _make_cgroups(node: str) -> list[Path]:
             if source.exists():
                 for folder in (group.parent, group):
                     (folder / name).write_text(source.read_text())
-        # Of one process: version 1 counts in 1024, version 2 in 100.
-        for name, unit in (("cpu.shares", 1024), ("cpu.weight", 100)):
-            if (share := group.parent / name).exists():
-                share.write_text(str(_CPU_SHARE * unit))
     return groups
 
 
