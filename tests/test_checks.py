@@ -394,6 +394,10 @@ def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
     skipped = {row["display_name"] for row in one if row["result"] == "skip"}
     assert {row["display_name"] for row in one} - skipped == {
         "FullLaunch",
+        "Hpcg",
+        "Hpl",
+        "HplNodes",
+        "HplRacks",
         "HybridAffinity",
         "ImbWithin",
         *(f"LammpsFixed %problem={name}" for name in PROBLEMS if name != "rhodo"),
@@ -402,6 +406,7 @@ def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
         "ManyRegions",
         "NodeSweep",
         *(f"Npb %benchmark={name}" for name in BENCHMARKS),
+        "OsNoise",
         "OsuBandwidth %between=cores %buffers=multiple",
         "OsuBandwidth %between=cores %buffers=single",
         "OsuLatency %between=cores",

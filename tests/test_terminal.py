@@ -267,13 +267,18 @@ def test_packed_run_is_named_by_its_file(scene: dict[str, str], tmp_path: Path) 
 
 
 ON_NODES = {
+    "checks/hplsweep/__main__.py",
     "checks/job_control.py",
+    "checks/loadsensors/__main__.py",
     "checks/mpi_start.py",
     "checks/nodesweep/__main__.py",
     "checks/nodesweep/sensors.py",
     "checks/pairsweep/__main__.py",
     "checks/perftest_pair.py",
     "checks/srun_steps.py",
+    "checks/storage/__main__.py",
+    "checks/storage/keeper.py",
+    "checks/throughput.py",
     "standins/__main__.py",
     "standins/run.py",
 }

@@ -139,11 +139,11 @@ class _Chosen:
 
         Raises SeatrialError if there is none.
         """
+        if self.page is None:
+            return
         from seatrial.report.stability_page import stability_page
         from seatrial.runs.open_run import disk_errors, write_file
 
-        if self.page is None:
-            return
         refresh_s = _RELOAD_S if self.watch else 0.0
         for folder in reversed(self.folders()):
             text = stability_page(folder, self.home, refresh_s)
@@ -224,7 +224,6 @@ def _shown(chosen: _Chosen) -> "RenderableType":
     from rich.text import Text
 
     from seatrial.campaign.status_table import status_table
-    from seatrial.judge.stability_standing import stability_lines
 
     statuses = chosen.statuses()
     if not statuses:
@@ -232,6 +231,23 @@ def _shown(chosen: _Chosen) -> "RenderableType":
     parts: list[RenderableType] = []
     for status in statuses:
         parts.append(status_table(status))
-        if lines := stability_lines(Path(status.path), chosen.home):
+        if lines := _standing(Path(status.path), chosen.home):
             parts.append(Text("\n".join(lines)))
     return Group(*parts)
+
+
+def _standing(folder: Path, home: Path) -> list[str]:
+    """Describe a stability phase that is open; other campaigns need no judge."""
+    from seatrial.campaign.schedule import read_agenda
+
+    try:
+        phase = read_agenda(folder).stability
+    except SeatrialError:
+        if folder.exists():
+            raise
+        return []  # closed meanwhile
+    if phase is None:
+        return []
+    from seatrial.judge.stability_standing import stability_lines
+
+    return stability_lines(folder, home)
