@@ -56,6 +56,10 @@ class NodeJournal:
             self._write({"t": now, "silent": True})
             self._silent = True
 
+    def end(self, now: float) -> None:
+        """Write the last line: the driver was at work until now."""
+        self._write({"t": now})
+
     def _write(self, line: Mapping[str, Any]) -> None:
         self._last = line["t"]
         if self.file is not None:

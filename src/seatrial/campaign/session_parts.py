@@ -82,6 +82,7 @@ def run_parts(
     if session.round_s:
         hold(began + session.round_s, log, display)
         outcome.ended = time.time()
+        log.journal.end(outcome.ended)
     if session.system.uses_slurm:
         _last_look(log, began)
         log.add(whole.node_failures)
