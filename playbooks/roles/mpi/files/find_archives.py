@@ -175,7 +175,7 @@ class Download(threading.Thread):
 
 
 def everywhere(pins: dict[str, dict[str, Any]], kept: Path) -> dict[str, Any]:
-    """Take kept archives, fetch the others, and those that are missing from Debian."""
+    """Return an archive of each pin: kept, else upstream's, else Debian's source."""
     sources = {f: pin["debian"] for f, pin in pins.items() if "debian" in pin}
     found = {f: item for f, s in sources.items() if (item := kept_source(s, kept))}
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What builds for an MPI stack need: wrappers for other languages, and a BLAS."""
+"""Compilers of an MPI stack for builds: wrappers of other languages, and a BLAS."""
 
 from __future__ import annotations
 
