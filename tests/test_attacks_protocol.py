@@ -312,7 +312,7 @@ def test_one_key_under_two_names_counts_once(site: Path, protocol: Path) -> None
     )
     shown = seatrial("verify", protocol, "--signers", signers)
     assert shown.exit_code != 0
-    assert "customer: 0 of 1: nobody" in shown.stdout
+    assert "customer: 0 of 1: none" in shown.stdout
 
 
 def test_replaced_signers_make_nobody_known(site: Path, protocol: Path) -> None:

@@ -234,6 +234,16 @@ def test_half_written_output_is_an_error(
         parse_node_counters(change(text))
 
 
+def test_two_readings_in_one_second_are_apart(tmp_path: Path) -> None:
+    texts = (text_of(write_ports(tmp_path, MLX5_IB)) for _ in range(2))
+    first, last = map(parse_node_counters, texts)
+    assert last.time - first.time > 0
+    (port,) = growth_of_node("cn01", first, last)
+    assert port.seconds == last.time - first.time
+    (port,) = growth_of_node("cn01", last, first)
+    assert port.missing.startswith("the clock of the node went back by 0.")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [

@@ -28,7 +28,7 @@ interfaces() { # of RDMA devices, and NAME...
 names=$(interfaces "$@" | sort -u)
 
 {
-    printf 'time\t%s\n' "$(date +%s)"
+    printf 'time\t%s\n' "$(date +%s.%N)"
     values proc/sys/kernel/random/boot_id \
         sys/class/infiniband/*/ports/*/link_layer sys/class/infiniband/*/ports/*/state \
         sys/class/infiniband/*/ports/*/gid_attrs/ndevs/0 \

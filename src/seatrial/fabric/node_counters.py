@@ -62,7 +62,7 @@ def parse_node_counters(text: str) -> NodeCounters:
         raise SeatrialError("no block of counters; expected one")
     values = block.values()
     time = values.get("time", "")
-    if not time.isdecimal():
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", time):
         raise SeatrialError(f"time of the counters: {time!r}; expected a number")
     counters, facts, shared = _of_sysfs(values)
     interfaces = _of_interfaces(values)

@@ -118,7 +118,7 @@ def _growth(
 ) -> PortGrowth:
     start, end = ends
     if end <= start:
-        why = f"the clock of the node went back by {start - end:.0f} s"
+        why = f"the clock of the node went back by {start - end:.3g} s"
         return PortGrowth(node=node, port=port, missing=why)
     pair = _Pair(before.counters, after.counters)
     counts: dict[str, int] = {}
