@@ -11,6 +11,10 @@ import reframe.utility.typecheck as typ
 import reframe.utility.sanity as sn
 from reframe.core.builtins import *
 
+from seatrial.checks.reframe_patches import patch_reframe
+
+patch_reframe()
+
 
 class Base(rfm.RunOnlyRegressionTest):
     usable_nodes = variable(typ.Dict[str, int], value={})

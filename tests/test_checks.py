@@ -205,8 +205,13 @@ def slow_pairs(row: dict[str, Any], size_bytes: int) -> set[tuple[str, str]]:
     }
 
 
-def test_slow_link_fails_ring_and_sweep_and_shows_in_its_pairs(tmp_path: Path) -> None:
-    rows = replay(tmp_path, SLOW_NODE="cn03")
+@pytest.mark.parametrize(
+    "only", ["ImbRing|PairSweep|ImbUniband", pytest.param("", marks=pytest.mark.slow)]
+)
+def test_slow_link_fails_ring_and_sweep_and_shows_in_its_pairs(
+    tmp_path: Path, only: str
+) -> None:
+    rows = replay(tmp_path, only=only, SLOW_NODE="cn03")
     failed = {row["display_name"]: row for row in rows if row["result"] == "fail"}
     assert set(failed) == {"ImbRing", "PairSweep"}
     assert "bw_4MiB=25.0 MB/s, expected 60" in failed["ImbRing"]["fail_reason"]
@@ -385,7 +390,7 @@ def test_recording_from_before_fixedwork_replays(tmp_path: Path) -> None:
 def test_two_nodes_are_one_pair_and_one_node_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     (tmp_path / "one").mkdir()
-    two = replay(tmp_path / "two", nodes=["cn01", "cn02"])
+    two = replay(tmp_path / "two", nodes=["cn01", "cn02"], only="ImbRing")
     (ring,) = (row for row in two if row["display_name"] == "ImbRing")
     samples = record_of(ring)["samples"]
     assert ring["result"] == "pass", ring["fail_reason"]

@@ -40,6 +40,7 @@ FURTHER = {
     "report": ("--form", "md"),
     "run": ("--campaign", "smoke", "--repeats", "1", "--checks", "PairSweep"),
     "simulate": ("--runs", "1", "--nodes", "40", "--repeats", "4"),
+    "nightly": ("--runs", "1", "--nodes", "12", "--metrics", "2", "--noise", "normal"),
 }
 """Options that save time, or that the recorded data need; the last one counts."""
 
@@ -154,7 +155,8 @@ def words_of(shown: Shown) -> list[str]:
     """Put real names in the places of those in capitals."""
     name = re.compile(rf"(?<![\w-])({'|'.join(NAMES)})(?![\w-])")
     words = [name.sub(lambda found: NAMES[found[0]], word) for word in shown.words]
-    return [*words, *FURTHER.get(words[0], ())]
+    further = FURTHER.get("nightly" if "nightly" in words else words[0], ())
+    return [*words, *further]
 
 
 @pytest.mark.parametrize("shown", runs_without_a_cluster(), ids=str)
