@@ -11,6 +11,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Some machines set it; thousands of short processes would compile the suite once each.
+unexport PYTHONDONTWRITEBYTECODE
 
 HOST_PACKAGES := python3-venv gcc libc6-dev git openssh-client iproute2 mmdebstrap \
 	netcat-openbsd systemd-container python3-apt

@@ -46,7 +46,7 @@ wait; wait
 """The sensors on two nodes; srun passes signals on to them."""
 
 OCEAN = """
-echo 61000000 >{at}/cn01/{package}
+echo 391000000 >{at}/cn01/{package}
 echo 41000000 >{at}/cn02/{package}
 echo {events} >{at}/cn02/{throttled}
 echo rate: 1234.5 steps/s
@@ -111,7 +111,7 @@ def test_a_load_has_its_energy_and_a_criterion_holds_its_throttling(
     sound = run(tmp_path, "sound")
     assert [case.result for case in sound.cases] == ["pass"]
     read = numbers(sound)
-    assert read["rapl_energy", "mean", None] == 100.0
+    assert read["rapl_energy", "mean", None] == 430.0
     assert read["rapl_power", "max", "cn01"] > read["rapl_power", "max", "cn02"] > 0
     assert read["board_power", "mean", "cn02"] == pytest.approx(250.0)
     assert read["temperature_max", "max", "cn01"] == 45.0

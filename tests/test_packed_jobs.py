@@ -14,11 +14,6 @@ from seatrial.runs.closed_run import Run, load_run
 from seatrial.system.description import load_system
 
 CHECKS = """
-from seatrial.checks.reframe_patches import patch_reframe
-
-patch_reframe()
-
-
 @rfm.simple_test
 class Many(Base):
     y = parameter(range(6))

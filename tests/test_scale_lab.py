@@ -65,9 +65,6 @@ def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None
     assert scale.play("lab") == 0
     kill = "sudo systemctl kill --signal=KILL slurmd@n0007"
     assert scale.ssh("carrier1", kill).returncode == 0
-    done = scale.ssh("mhead", "srun --nodelist=n0007 --mpi=none hostname")
-    assert done.returncode != 0
-    assert "node n0007" in done.stderr
     assert scale.play("cluster") == 1
     # What the play would run once more; nothing else of it has changed anything.
     start = scale.ssh("carrier1", f"sudo sh -c {shlex.quote(START_DEAD.read_text())}")
