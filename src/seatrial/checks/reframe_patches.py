@@ -19,7 +19,7 @@ them, so they are read for that alone. (core/logging.py: _update_check_extras.)
 
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 from reframe.core import fields, logging
@@ -29,6 +29,7 @@ from reframe.core.warnings import ReframeDeprecationWarning
 from seatrial.checks.packed_jobs import pack_jobs
 
 
+@cache
 def patch_reframe() -> None:
     """Apply all patches, once in a process."""
     pack_jobs()
