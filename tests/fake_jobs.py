@@ -15,6 +15,9 @@ cp $1 {at}/$n/script
 (
   export SLURM_JOB_ID=$n SLURM_JOB_NODELIST=cn[01-02]
   option() {{ sed -n "s/^#SBATCH --$1=//p" $2; }}
+  first=$(option dependency $1 | tr -c '0-9\\n' ' ')
+  until [ -z "$first" ] || (cd {at} && cat $(printf '%s/state ' $first)) 2>/dev/null |
+    grep -q .; do sleep 0.05; done
   bash $1 > $(option output $1) 2> $(option error $1)
   [ -e {at}/$n/state ] || echo COMPLETED > {at}/$n/state
 ) < /dev/null > /dev/null 2>&1 &

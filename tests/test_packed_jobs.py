@@ -160,10 +160,35 @@ def test_cases_are_divided_among_the_jobs_that_may_be_in_the_queue(home: Path) -
     assert max(jobs(home)) <= 3
 
 
-def test_only_so_many_shared_jobs_are_in_the_queue(home: Path) -> None:
-    closed = run(
-        home,
-        "pack_minutes: 1\nmax_jobs: 3\nblocks: [{name: many, checks: [Many]}]\n",
-    )
+ALONE = "pack_minutes: 1\nmax_jobs: {}\nblocks: [{{name: many, checks: [Many]}}]\n"
+
+
+@pytest.mark.parametrize(("most", "first"), [(1, ["1"]), (3, ["1", "2", "3"])])
+def test_only_so_many_shared_jobs_run_at_a_time(
+    home: Path, most: int, first: list[str]
+) -> None:
+    """One more is in the queue: it waits until any of them ends."""
+    checks = home / "reframe-checks" / "checks" / "fake" / "fake.py"
+    text = checks.read_text()
+    checks.write_text(text.replace("range(6))\n", "range(6))\n    pause = '0.3'\n"))
+    closed = run(home, ALONE.format(most))
+    assert [case.result for case in closed.cases] == ["pass"] * 6
+    assert jobs(home) == [1] * 6
+    script = (home.parent / "slurm" / str(most + 1) / "script").read_text()
+    after = re.findall(r"^#SBATCH --dependency=(\S+)$", script, re.MULTILINE)
+    assert after == ["?".join(f"afterany:{job}" for job in first)]
+    spans = [(case.start_time or 0, case.elapsed_s or 0) for case in closed.cases]
+    running = [
+        sum(start <= moment < start + seconds for start, seconds in spans)
+        for moment, _ in spans
+    ]
+    assert max(running) <= most
+
+
+def test_a_queue_that_takes_no_waiting_job_costs_nothing_else(home: Path) -> None:
+    at = home.parent / "slurm"
+    refused = "if grep -q dependency= $1; then echo no more jobs >&2; exit 1; fi\n"
+    fake_program(home.parent / "bin", "sbatch", refused + SBATCH.format(at=at))
+    closed = run(home, ALONE.format(1))
     assert [case.result for case in closed.cases] == ["pass"] * 6
     assert jobs(home) == [1] * 6

@@ -209,7 +209,12 @@ def test_job_end_without_accounting(programs: Path, start: str, started: bool) -
 
 def test_pending_reasons_of_our_own_jobs(programs: Path) -> None:
     reason = "ReqNodeNotAvail, UnavailableNodes:cn03"
-    jobs = f"echo '1|seatrial:r1:a-1|{reason}'; echo '2|(null)|Priority'"
+    rows = (
+        f"1|seatrial:r1:a-1|{reason}",
+        "2|(null)|Priority",
+        "3|seatrial:r1:a-1|Dependency",
+    )
+    jobs = "; ".join(f"echo '{row}'" for row in rows)
     fake_program(programs, "squeue", jobs)
     assert slurm.pending_reasons("seatrial:r1:a-1") == {"1": reason}
 

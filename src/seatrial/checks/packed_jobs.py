@@ -7,6 +7,10 @@ it; they are divided among as many jobs as may be in the queue. The script of th
 runs the script of each case as Slurm would: in the folder of the case, with output
 files and a time limit of its own. ReFrame sees one job per case.
 
+The longer a program runs, the less often ReFrame looks, so it sees the end of a shared
+job late. Therefore one more job waits in the queue. By its dependency it begins when
+another ends, so it disturbs none.
+
 `pack_jobs` replaces methods of ReFrame's scheduler for Slurm (submit, poll and
 cancel_many in core/schedulers/slurm.py).
 """
@@ -22,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reframe.core.exceptions import ReframeError
 from reframe.core.schedulers import slurm
 
 from seatrial.checks.listing import PACK_LONGEST_S, PACK_MOST_JOBS
@@ -71,6 +76,12 @@ class _Pack:
     cases: list[Any]
     looked: float = 0.0
     ended: float | None = None
+
+    def wait_at_most(self) -> None:
+        """Let ReFrame cancel the job if it waits for too long from now on."""
+        if self.job.max_pending_time is None:
+            self.job._submit_time = time.time()
+            self.job.max_pending_time = self.cases[0].max_pending_time
 
     def look(self, poll: Callable[..., None]) -> list[Any]:
         """Update the states of its cases; return those to run in another job.
@@ -124,7 +135,9 @@ class _Packer:
     """Collects the cases that ReFrame submits, and submits them as shared jobs.
 
     `longest_s` is the longest time limit of a shared job, `most_jobs` the number of
-    jobs in the queue at a time. The others are methods of ReFrame's scheduler.
+    jobs that may run at a time. The others are methods of ReFrame's scheduler. The
+    first `most_jobs` packs run; a further one waits until one of them ends, unless
+    Slurm `refused` such a job, as a limit of jobs in the queue makes it do.
     """
 
     longest_s: float
@@ -136,6 +149,7 @@ class _Packer:
     packs: list[_Pack] = field(default_factory=list)
     taken: Counter[tuple[str, ...]] = field(default_factory=Counter)
     """Cases of each request until now."""
+    refused: bool = False
 
     def take(self, scheduler: Any, case: Any) -> None:
         """Accept the job of a case; it is submitted at the next look."""
@@ -146,13 +160,21 @@ class _Packer:
 
     def look(self) -> None:
         """Update the states of all cases, and submit jobs while there is room."""
-        for pack in list(self.packs):
+        for pack in self.packs[: self.most_jobs]:
             again = pack.look(self.poll)
             self.waiting[:0] = [_Waiting(pack.scheduler, c, _request(c)) for c in again]
             if not pack.cases:
                 self.packs.remove(pack)
+        for pack in self.packs[: self.most_jobs]:
+            pack.wait_at_most()
         while self.waiting and len(self.packs) < self.most_jobs:
             self.packs.append(self._next())
+            self.packs[-1].wait_at_most()
+        if self.waiting and len(self.packs) == self.most_jobs and not self.refused:
+            try:
+                self.packs.append(self._next(after=self.packs))
+            except ReframeError:
+                self.refused = True
 
     def drop(self, scheduler: Any, jobs: Sequence[Any]) -> None:
         """Cancel jobs, given themselves or by cases; waiting cases end with them."""
@@ -161,11 +183,11 @@ class _Packer:
         if shared:
             self.cancel(scheduler, shared)
 
-    def _next(self) -> _Pack:
+    def _next(self, after: Sequence[_Pack] = ()) -> _Pack:
         """Submit the first waiting case, with others that its job can take.
 
         Cases of a request are divided among the jobs: those of few nodes run side by
-        side.
+        side. The job begins when any of those `after` which it comes has ended.
         """
         first, left_s, chosen = self.waiting[0], self.longest_s, list[_Waiting]()
         most = math.ceil(self.taken[first.request] / self.most_jobs)
@@ -176,7 +198,7 @@ class _Packer:
                 left_s -= limit_s
                 chosen.append(entry)
         cases = [entry.case for entry in chosen]
-        job = _shared_job(first, cases)
+        job = _shared_job(first, cases, [pack.job.jobid for pack in after])
         with chdir(job.workdir):
             self.submit(first.scheduler, job)
         for case in cases:
@@ -228,7 +250,7 @@ def _limit_s(case: Any) -> float:
     return float(case.time_limit or 0) + _KILL_S + _MARGIN_S
 
 
-def _shared_job(first: _Waiting, cases: Sequence[Any]) -> Any:
+def _shared_job(first: _Waiting, cases: Sequence[Any], after: Sequence[str]) -> Any:
     """Write the script of a shared job; return ReFrame's record of it."""
     name = first.case.name + (f"+{len(cases) - 1}" if len(cases) > 1 else "")
     job = first.scheduler.make_job(
@@ -237,15 +259,16 @@ def _shared_job(first: _Waiting, cases: Sequence[Any]) -> Any:
         script_filename=_SCRIPT_FILE,
         sched_access=first.case.sched_access,
     )
-    job.max_pending_time = first.case.max_pending_time
     shell, *options = first.request
     minutes = math.ceil(sum(map(_limit_s, cases)) / 60)
+    any_ended = "?".join(f"afterany:{job_id}" for job_id in after)
     lines = [
         "#!/bin/bash",
         f"#SBATCH --job-name={shlex.quote(name)}",
         f"#SBATCH --output={job.stdout}",
         f"#SBATCH --error={job.stderr}",
         f"#SBATCH --time={minutes}",
+        *([f"#SBATCH --dependency={any_ended}"] if after else []),
         *(option for option in options if option.startswith("#SBATCH ")),
         _RUN_CASE,
     ]

@@ -103,12 +103,16 @@ def pending_reasons(comment: str) -> dict[str, str] | None:
     """Return the reasons of our pending jobs; None if slurmctld does not answer.
 
     Keys are job ids; `comment` begins the comment of the jobs. Slurm forgets the reason
-    of a cancelled job.
+    of a cancelled job. A job that waits only for another one of ours is left out.
     """
     rows = printed_rows(3, "squeue", "--me", "-h", "-t", "PD", "-o", "%i|%k|%r")
     if rows is None:
         return None
-    return {job_id: reason for job_id, text, reason in rows if text.startswith(comment)}
+    return {
+        job_id: reason
+        for job_id, text, reason in rows
+        if text.startswith(comment) and reason != "Dependency"
+    }
 
 
 def jobs(comment: str, user: int | None) -> list[Job] | None:
