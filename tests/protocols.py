@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 from closed_runs import CRITERIA, close_run, ssh_key
 from fake_home import write
@@ -48,6 +49,20 @@ def make_site(folder: Path, roles: str = ROLES) -> Path:
         lines.append(f'{name}@{role}.example namespaces="{granted}" {public}')
     write(home / "reference-data" / "lab" / "allowed_signers", "".join(lines))
     return home
+
+
+def work_at(home: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Let commands use a home, and the results below it; return it."""
+    patch.setenv("SEATRIAL_HOME", str(home))
+    patch.delenv("SEATRIAL_RESULTS", raising=False)
+    return home
+
+
+def write_protocol(folder: Path) -> list[str]:
+    """Write the protocol of the newest run; return what the command prints."""
+    made = seatrial("protocol", "lab/latest", "--out", folder / "protocol")
+    assert made.exit_code == 0, made.output
+    return made.stdout.splitlines()
 
 
 def make_run(

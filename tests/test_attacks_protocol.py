@@ -21,6 +21,8 @@ from protocols import (
     seatrial,
     sign,
     state,
+    work_at,
+    write_protocol,
 )
 
 from seatrial.plain_files import sha256_plain
@@ -35,12 +37,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home, three keys, and a protocol that all three signed: it is complete."""
     folder: Path = tmp_path_factory.mktemp("attacked")
     with pytest.MonkeyPatch.context() as patch:
-        home = make_site(folder)
-        patch.setenv("SEATRIAL_HOME", str(home))
-        patch.delenv("SEATRIAL_RESULTS", raising=False)
+        home = work_at(make_site(folder), patch)
         make_run(home, slow=False)
-        made = seatrial("protocol", "lab/latest", "--out", folder / "protocol")
-        assert made.exit_code == 0, made.output
+        write_protocol(folder)
         for role in PEOPLE:
             assert sign(folder, folder / "protocol", role).exit_code == 0
         assert state(folder / "protocol") == ("COMPLETE", 0)
@@ -49,8 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def protocol(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SEATRIAL_HOME", str(site / "home"))
-    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    work_at(site / "home", monkeypatch)
     return copy_of(site / "protocol", tmp_path)
 
 
@@ -270,6 +268,14 @@ def test_a_list_that_is_no_plain_file_is_not_read(protocol: Path, kind: str) -> 
     refused = seatrial("verify", protocol)
     assert refused.exit_code == 2
     assert "SHA256SUMS: " in refused.stderr
+
+
+def test_a_protocol_without_its_list_is_broken(site: Path, protocol: Path) -> None:
+    (protocol / "SHA256SUMS").unlink()
+    for refused in (seatrial("verify", protocol), sign(site, protocol, "vendor")):
+        assert refused.exit_code == 1
+        assert "SHA256SUMS: missing, and it states what was signed" in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
 
 
 def test_a_folder_that_cannot_be_read_is_not_passed_over(

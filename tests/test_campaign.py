@@ -10,13 +10,12 @@ from seatrial.campaign.campaign_file import (
     Block,
     Campaign,
     FrozenWeights,
-    known_campaigns,
     load_campaign,
     only_checks,
 )
 from seatrial.criteria.weights import Weights
 from seatrial.errors import Exit, SeatrialError
-from seatrial.paths import weights_file
+from seatrial.paths import known_campaigns, weights_file
 
 
 @pytest.fixture

@@ -30,6 +30,8 @@ from protocols import (
     sign,
     state,
     waive,
+    work_at,
+    write_protocol,
 )
 from shown_commands import shell_lines
 
@@ -66,16 +68,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home, three keys, a run that misses a limit with a waiver, and its protocol."""
     folder: Path = tmp_path_factory.mktemp("protocol")
     with pytest.MonkeyPatch.context() as patch:
-        home = make_site(folder)
-        patch.setenv("SEATRIAL_HOME", str(home))
-        patch.delenv("SEATRIAL_RESULTS", raising=False)
+        home = work_at(make_site(folder), patch)
         run = make_run(home)
         waive(run, folder / "keys" / "joe")
         before = content_of(run)
-        made = seatrial("protocol", "lab/latest", "--out", folder / "protocol")
-        assert made.exit_code == 0, made.output
+        printed = write_protocol(folder)
         assert content_of(run) == before, "a protocol changes no run"
-        assert made.stdout.splitlines() == [
+        assert printed == [
             "verdict: pass with waivers",
             "to be signed by: 1 vendor, 1 customer, 1 witness",
             f"protocol: {folder / 'protocol'}",
@@ -86,8 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def protocol(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An unsigned protocol of its own."""
-    monkeypatch.setenv("SEATRIAL_HOME", str(site / "home"))
-    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    work_at(site / "home", monkeypatch)
     return copy_of(site / "protocol", tmp_path)
 
 
@@ -182,9 +180,7 @@ def test_runs_that_are_judged_together_are_signed_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A repeat of the run, a run of --with, and the ledger beside them."""
-    home = make_site(tmp_path, "")
-    monkeypatch.setenv("SEATRIAL_HOME", str(home))
-    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    home = work_at(make_site(tmp_path, ""), monkeypatch)
     names = ["20260101T000000Z-smoke", "20260102T000000Z-smoke"]
     names.append("20260103T000000Z-smoke")
     results = home / "results"
@@ -482,9 +478,7 @@ def test_a_recorded_run_of_the_lab_is_waived_signed_and_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Real output of the lab, with a slow link that two waivers accept."""
-    home = make_site(tmp_path)
-    monkeypatch.setenv("SEATRIAL_HOME", str(home))
-    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    work_at(make_site(tmp_path), monkeypatch)
     run = unpack(HOME / "reports" / "demo" / "slow-link.seatrial.tar.xz", tmp_path)
     failed = ("PairSweep bw_1MiB", "PairSweep bw_1MiB sameness")
     waive(run, tmp_path / "keys" / "joe", *failed)

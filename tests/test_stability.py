@@ -530,7 +530,7 @@ def test_each_job_has_one_class_and_one_stack() -> None:
         ("round: 9 d", "expected at most the duration of 7 d"),
         ("jobs: [{nodes: 0, time: 1 min}]", "nodes from 1, or a share from 1% to 100%"),
         ("jobs: [{nodes: 200%, time: 1 min}]", "a share from 1% to 100%"),
-        ("jobs: [{nodes: 1, time: 9 h}]", "expected 1 s to the round of 4 h"),
+        ("jobs: [{nodes: 1, time: 9 h}]", "a time from 1 s to the round of 4 h"),
         ("jobs: [{nodes: 1, time: 1 h}, {nodes: 1, time: 1 h}]", "is listed already"),
     ],
 )
@@ -548,6 +548,35 @@ def test_mistakes_in_a_campaign_have_a_line(
     with pytest.raises(SeatrialError, match=r"p\.yaml:\d: stability") as caught:
         load_campaign(tmp_path, "p")
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        (
+            "blocks: [{name: mix, checks: [StabilityJob]}]\nrepeats: 3",
+            "repeats: expected no such key in a stability phase (rounds follow from",
+        ),
+        (
+            "blocks: [{name: mix, checks: [StabilityJob]}]\nretries: 1",
+            "retries: expected no such key in a stability phase (a job that fails i",
+        ),
+        (
+            "blocks: [{name: mix, checks: [OceanModel]}]",
+            "blocks: expected StabilityJob, which runs the jobs of the phase, in on",
+        ),
+    ],
+)
+def test_a_phase_without_its_jobs_is_refused(
+    tmp_path: Path, blocks: str, message: str
+) -> None:
+    folder = tmp_path / "reframe-checks" / "campaigns"
+    folder.mkdir(parents=True)
+    keys = "duration: 7 d, load: 0.9, round: 4 h, jobs: [{nodes: 1, time: 1 min}]"
+    (folder / "p.yaml").write_text(f"stability: {{{keys}}}\n{blocks}\n")
+    with pytest.raises(SeatrialError) as caught:
+        load_campaign(tmp_path, "p")
+    assert message in str(caught.value)
 
 
 def test_spans() -> None:

@@ -121,6 +121,11 @@ def campaigns_dir(home: Path) -> Path:
     return home / "reframe-checks" / "campaigns"
 
 
+def known_campaigns(home: Path) -> list[str]:
+    """Return the names of the suite's campaigns."""
+    return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
+
+
 def references_dir(home: Path, system: str) -> Path:
     """Return the folder of a system's references."""
     return home / "reference-data" / system

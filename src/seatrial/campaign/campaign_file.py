@@ -1,7 +1,7 @@
 """A campaign: its checks, their blocks, order and repeats."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,10 +13,11 @@ from seatrial.campaign.stability_phase import (
     StabilityPhase,
     read_phase,
 )
+from seatrial.checks.job_mix import CHECK
 from seatrial.criteria.weights import Weights
 from seatrial.errors import SeatrialError
 from seatrial.model.yaml_file import Count, Place, YamlFile
-from seatrial.paths import campaigns_dir, weights_file
+from seatrial.paths import campaigns_dir, known_campaigns, weights_file
 
 CONTROLS = "controls"
 """The name of the block of the control checks."""
@@ -136,11 +137,6 @@ class _Campaign(Struct, forbid_unknown_fields=True, kw_only=True):
     stability: StabilityKeys | None = None
 
 
-def known_campaigns(home: Path) -> list[str]:
-    """Return the names of the suite's campaigns."""
-    return sorted(file.stem for file in campaigns_dir(home).glob("*.yaml"))
-
-
 def load_campaign(home: Path, name: str) -> Campaign:
     """Read a campaign; SeatrialError if it is unknown or badly written."""
     file = campaigns_dir(home) / f"{name}.yaml"
@@ -162,10 +158,7 @@ def load_campaign(home: Path, name: str) -> Campaign:
     )
     if content.stability:
         phase = read_phase(read, content.stability)
-        for key in ("repeats", "retries"):
-            if key in read.data:
-                reason = "a stability phase has none: rounds follow from its duration"
-                read.refuse((key,), f"{reason}, and a job that fails is a failure")
+        _check_phase(read, fields["blocks"])
         fields |= {"stability": phase, "repeats": phase.rounds}
     if content.controls:
         fields["controls"] = _block(read, CONTROLS, content.controls, (CONTROLS,))
@@ -177,6 +170,25 @@ def load_campaign(home: Path, name: str) -> Campaign:
         digest = hashlib.sha256(text).hexdigest()
         fields["weights"] = FrozenWeights(content.weights, digest, text.decode())
     return Campaign(**fields)
+
+
+_NOT_OF_PHASES = {
+    "repeats": "rounds follow from the duration",
+    "retries": "a job that fails is a failure",
+}
+"""Keys that a stability phase cannot have, and why."""
+
+
+def _check_phase(file: YamlFile, blocks: Iterable[Block]) -> None:
+    """Refuse keys that a stability phase cannot have, and one without its jobs."""
+    for key, why in _NOT_OF_PHASES.items():
+        if key in file.data:
+            expected = f"no such key in a stability phase ({why})"
+            file.expected(expected, file.data[key], (key,))
+    checks = [check for block in blocks for check in block.checks]
+    if CHECK not in checks:
+        expected = f"{CHECK}, which runs the jobs of the phase, in one of the blocks"
+        file.expected(expected, ", ".join(checks), ("blocks",))
 
 
 def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:

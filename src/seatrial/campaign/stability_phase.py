@@ -183,7 +183,7 @@ def read_phase(file: YamlFile, keys: StabilityKeys) -> StabilityPhase:
             file.expected(expected, job.nodes, (*place, "nodes"))
         seconds = round(span_s(job.time))
         if not 1 <= seconds <= round_s:
-            expected = f"1 s to the round of {keys.round}"
+            expected = f"a time from 1 s to the round of {keys.round}"
             file.expected(expected, job.time, (*place, "time"))
         if any((size, seconds) == (k.size, k.seconds) for k in kinds):
             file.refuse(place, "a job of this size and time is listed already.")

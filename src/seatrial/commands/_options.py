@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from seatrial import interrupts
 from seatrial.errors import SeatrialError
-from seatrial.paths import home, results_dir
+from seatrial.paths import home, known_campaigns, results_dir
 
 _RATE = re.compile(r"(?=.*[1-9])\d+(\.\d+)?([kmgt]i?)?(bit|bps)", re.IGNORECASE)
 
@@ -75,8 +75,6 @@ def _runs() -> Iterable[str]:
 
 
 def _campaigns() -> Iterable[str]:
-    from seatrial.campaign.campaign_file import known_campaigns
-
     return known_campaigns(home())
 
 

@@ -105,10 +105,8 @@ def run(
 
 def _required(home: Path, campaign: str | None) -> str:
     """Return the name of the campaign; SeatrialError without one."""
-    from seatrial.campaign.campaign_file import known_campaigns
-
     if campaign is None:
-        known = ", ".join(known_campaigns(home)) or "none"
+        known = ", ".join(paths.known_campaigns(home)) or "none"
         raise SeatrialError(
             f"expected --campaign NAME, or --resume; known campaigns: {known}"
         )

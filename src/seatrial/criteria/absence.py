@@ -110,7 +110,8 @@ def read_absence(
     if key is None:
         return NONE
     if (key.at_most or key.spares) and not key.clause:
-        file.refuse(("absent_nodes",), "an allowance needs the clause that grants it")
+        clause = "the clause that grants the allowance"
+        file.expected(clause, None, ("absent_nodes", "clause"))
     source = ", ".join(filter(None, (key.document or document, key.clause)))
     spares = " ".join((key.spares or "").split())
     try:
@@ -118,5 +119,5 @@ def read_absence(
     except ValueError as error:
         file.refuse(("absent_nodes", "spares"), str(error))
     if len(set(names)) < len(names):
-        file.refuse(("absent_nodes", "spares"), f"{spares!r} names a node twice")
+        file.expected("each node once", spares, ("absent_nodes", "spares"))
     return Absence(key.at_most, key.of, source, spares)

@@ -103,8 +103,8 @@ class Verified:
 
 
 def is_protocol(path: Path) -> bool:
-    """Return True for the folder of a protocol."""
-    return os.path.lexists(path / LIST)
+    """Return True for the folder of a protocol, also of one that lost its list."""
+    return any(os.path.lexists(path / name) for name in (LIST, RECORD))
 
 
 def require_protocol(path: Path) -> None:
@@ -133,6 +133,9 @@ def verify_protocol(
     (default: now). Raises SeatrialError if it cannot be read, or has no list or record
     that Seatrial wrote.
     """
+    if not os.path.lexists(path / LIST):
+        lost = "missing, and it states what was signed; the protocol is broken"
+        raise SeatrialError(f"{path / LIST}: {lost}", Exit.FAILED)
     listed = read_plain(path / LIST, LIST_SIZE)
     checksums = parse_list(listed, path / LIST)
     there = sorted(name for name, _ in files_below(path))

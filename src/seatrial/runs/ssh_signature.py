@@ -85,7 +85,7 @@ class Sealed:
             if done.returncode or good is None:
                 raise SeatrialError(
                     f"{self.file}: not what was signed: {name} does not belong to "
-                    f"it: {_words(done)}; one of the two was changed later",
+                    f"it ({_words(done)}); one of the two was changed later",
                     Exit.FAILED,
                 )
             if signers is None:
@@ -228,4 +228,5 @@ def _ssh_keygen(
 def _words(done: subprocess.CompletedProcess[bytes]) -> str:
     """Format the messages of ssh-keygen in one line."""
     text = (done.stderr + b"\n" + done.stdout).decode(errors="replace")
+    text = text.replace("Could not verify signature.", "")  # of each failure
     return " ".join(text.split()) or f"status {done.returncode}"
