@@ -130,7 +130,6 @@ def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "allowed_signers": DEMO / "allowed_signers",
         "bakeoff.yaml": home / "reference-data" / "weights" / "bakeoff.yaml",
         "criteria.yaml": home / "reference-data" / "lab" / "criteria.yaml",
-        "fullsize.yaml": home / "reference-data" / "lab" / "criteria.yaml",
         "docs": HOME / "docs",
         f"acme{SUFFIX}": DEMO / f"bakeoff-delivered{SUFFIX}",
         f"zenith{SUFFIX}": DEMO / f"bakeoff-slow-links{SUFFIX}",

@@ -79,7 +79,7 @@ def plan_campaign(
             "Programs that were installed after the newest run are not seen: "
             "for these run `seatrial plan` on the login node"
         )
-    criteria = _criteria(home, system, notes)
+    criteria = _criteria(home, system, name, notes)
     answers: list[Prospect] = []
     inside: list[Chance] = []
     bears: Counter[str] = Counter()
@@ -184,9 +184,11 @@ def _stated(
     return typical_cases(paths.checks_dir(home), home, mix)
 
 
-def _criteria(home: Path, system: str, notes: list[str]) -> Criteria | None:
+def _criteria(
+    home: Path, system: str, campaign: str, notes: list[str]
+) -> Criteria | None:
     file = paths.criteria_file(home, system)
     if file.is_file():
-        return Criteria.load(file)
+        return Criteria.load(file).of_campaign(campaign)
     notes.append(f"no criteria: {file} is missing")
     return None

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ class Criteria:
     `declared` are those of settings, cables, ports and stability phases, `absence` is
     the allowance for absent nodes, `maintenance` what is planned, `signatures` the
     number of persons that must sign in each role. `sha256` is of `content`, the bytes
-    of the file; '' if there is none.
+    of the file; '' if there is none. `elsewhere` are those of other campaigns, once the
+    campaign is known.
     """
 
     risks: Risks
@@ -53,6 +54,7 @@ class Criteria:
     signatures: Mapping[str, int] = field(default_factory=lambda: dict(USUAL))
     content: bytes = field(default=b"", repr=False)
     maintenance: tuple[Maintenance, ...] = ()
+    elsewhere: tuple[Criterion, ...] = ()
 
     @classmethod
     def load(cls, file: Path, known: Known | None = None) -> "Criteria":
@@ -82,6 +84,12 @@ class Criteria:
             signatures=required_signatures(read),
             content=content,
         )
+
+    def of_campaign(self, campaign: str) -> "Criteria":
+        """Return the criteria that runs of a campaign must meet, the rest elsewhere."""
+        held = tuple(rule for rule in self.criteria if rule.holds_in(campaign))
+        others = tuple(rule for rule in self.criteria if not rule.holds_in(campaign))
+        return replace(self, criteria=held, elsewhere=others)
 
 
 def kept_criteria(run: Run) -> Criteria | None:
@@ -147,6 +155,7 @@ def _facts(criterion: Criterion | Recorded) -> dict[str, Any]:
         return facts
     if criterion.limit is not None:
         facts["limit"] = f"{criterion.limit:.12g} {criterion.unit}"
+    facts["campaigns"] = criterion.campaigns or ("all",)
     risks = criterion.risks  # what share of suspects may be sound, the machine says
     return {**facts, "seller": risks.seller, "buyer": risks.buyer}
 

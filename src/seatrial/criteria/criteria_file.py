@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from seatrial.criteria import keys
 from seatrial.criteria.absence import read_absence
 from seatrial.criteria.criteria_types import Entry, File
 from seatrial.criteria.criterion import (
@@ -14,7 +15,7 @@ from seatrial.criteria.criterion import (
     usual_model,
 )
 from seatrial.criteria.formula import evaluate
-from seatrial.criteria.keys import Known, check_metrics, check_where, checked_metric
+from seatrial.criteria.keys import Known
 from seatrial.criteria.parts import Parts
 from seatrial.criteria.recorded import KINDS, Recorded, recorded
 from seatrial.criteria.risk_keys import own_risks
@@ -91,19 +92,19 @@ def _check_name(file: YamlFile, name: str, place: Place, there: dict[Any, int]) 
 
 
 def _check_alone(
-    file: YamlFile, criterion: Criterion, place: Place, there: dict[Any, int]
+    file: YamlFile, one: Criterion, place: Place, there: dict[Any, int]
 ) -> None:
     """Refuse a repeated criterion, or a repeated name."""
-    cases = frozenset((key, repr(value)) for key, value in criterion.where.items())
-    subject = (criterion.check, criterion.metric, criterion.kind, criterion.statistic)
+    cases = frozenset((key, repr(value)) for key, value in one.where.items())
+    subject = (one.check, one.metric, one.kind, one.statistic, one.campaigns)
     if (subject, cases) in there:
         file.refuse(
             place,
             f"contradictory: line {there[subject, cases]} says what is "
-            f"{criterion.kind} of {criterion.check} {criterion.metric} on the same "
-            "cases; expected one place",
+            f"{one.kind} of {one.check} {one.metric} on the same cases; expected one "
+            "place",
         )
-    _check_name(file, criterion.name, place, there)
+    _check_name(file, one.name, place, there)
     there[subject, cases] = file.lines[place]
 
 
@@ -144,15 +145,16 @@ class _Merged:
 
     def criteria(self) -> Iterator[tuple[Criterion, Place]]:
         """Return the criterion of each metric, and where the metric is named."""
-        given = self.given
+        file, given = self.file, self.given
         self.check_kind()
-        check_where(self.file, given.where, self.at("where"))
+        keys.check_where(file, given.where, self.at("where"))
+        keys.check_campaigns(file, given.campaigns, self.at("campaigns"), self.known)
         risks = self.risks()
         self.check_repeats(risks)
         self.formula = self.evaluated()
         metrics = self.metrics()
         for flat, (limit, place) in metrics.items():
-            metric = checked_metric(self.file, flat, place, self.known)
+            metric = keys.checked_metric(self.file, flat, place, self.known)
             yield (
                 Criterion(
                     name=self.name(flat, len(metrics)),
@@ -173,6 +175,7 @@ class _Merged:
                     source=self.source(),
                     optional=given.optional,
                     bad_share=given.bad_share,
+                    campaigns=given.campaigns,
                     fingerprint=given.fingerprint or {},
                     provenance=self.provenance(),
                 ),
@@ -224,7 +227,7 @@ class _Merged:
     def metrics(self) -> dict[str, tuple[str | None, Place]]:
         """Return all metrics with their written limits and places."""
         limits, metrics = self.given.limits, self.given.metrics or ()
-        check_metrics(self.file, metrics, self.at("metrics"), self.known)
+        keys.check_metrics(self.file, metrics, self.at("metrics"), self.known)
         for index, flat in enumerate(metrics):
             if flat in limits:
                 place = self.at("metrics", index)
@@ -239,7 +242,7 @@ class _Merged:
 
     def limit(self, flat: str, written: str | None, place: Place) -> float | None:
         """Return the limit of a metric; refuse a contradiction to its definition."""
-        metric = checked_metric(self.file, flat, place, self.known)
+        metric = keys.checked_metric(self.file, flat, place, self.known)
         if self.given.direction not in (None, metric.direction):
             self.refuse("direction", f"{flat} is better {metric.direction}")
         if written is None:
@@ -275,12 +278,11 @@ class _Merged:
             return given.name if metrics == 1 else f"{given.name} {flat}"
         parts = [given.check, flat, given.statistic or ""]
         parts += [] if self.kind == "promised" else [self.kind]
-        apart = ", ".join(
-            f"{key}={value}"
-            for key, value in given.where.items()
-            if self.elsewhere.get(key) != value
-        )
-        return " ".join(filter(None, [*parts, apart and f"({apart})"]))
+        where = given.where.items()
+        apart = [f"{k}={value}" for k, value in where if self.elsewhere.get(k) != value]
+        apart += given.campaigns if "campaigns" in self.own else ()
+        parts += [f"({', '.join(apart)})"] if apart else []
+        return " ".join(filter(None, parts))
 
     def source(self) -> str:
         """Return the source of the limit, in a few words."""

@@ -68,6 +68,9 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     bears: Bears = "seller"
     optional: bool = False
     bad_share: _Part | None = None
+    campaigns: Annotated[
+        tuple[Text, ...], Meta(min_length=1, description="a list of campaigns")
+    ] = ()
 
 
 class AvailabilityKeys(Struct, frozen=True, forbid_unknown_fields=True):

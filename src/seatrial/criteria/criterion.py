@@ -54,7 +54,8 @@ class Criterion:
     indifference zone, a share of the limit; `cap` the most repeats, and `bears` the
     party that bears the burden of proof at the cap. A missing measurement leaves the
     machine undecided, unless it is `optional`. With a `bad_share`, the value that this
-    share of the allocations misses must meet the limit, not the median.
+    share of the allocations misses must meet the limit, not the median. It holds for
+    runs of these `campaigns`; without names for those of all.
     `source` is document and clause, the formula, or the run; `provenance` holds the
     provenance of the limit, as texts.
     """
@@ -77,10 +78,15 @@ class Criterion:
     source: str
     optional: bool = False
     bad_share: float | None = None
+    campaigns: tuple[str, ...] = ()
     fingerprint: Mapping[str, str] = field(default_factory=dict, hash=False)
     provenance: Mapping[str, str] = field(
         default_factory=dict, hash=False, compare=False
     )
+
+    def holds_in(self, campaign: str) -> bool:
+        """Return True if runs of a campaign are held to it."""
+        return not self.campaigns or campaign in self.campaigns
 
     def applies(
         self,

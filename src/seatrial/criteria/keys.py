@@ -11,7 +11,7 @@ from msgspec import Meta
 from seatrial.checks.sources import known_checks, own_metrics
 from seatrial.model.metrics import METRICS, Metric, split_flat_name
 from seatrial.model.yaml_file import Place, YamlFile
-from seatrial.paths import checks_dir
+from seatrial.paths import checks_dir, known_campaigns
 
 CASE_KEYS = ("$system", "$partition", "$environ", "num_nodes")
 """Keys of a case beside the parameters of its check; ReFrame's names."""
@@ -47,16 +47,18 @@ def check_where(file: YamlFile, where: dict[str, Any], place: Place) -> None:
 
 @dataclass(frozen=True)
 class Known:
-    """Checks and metrics that criteria and weights may name; without checks, any."""
+    """Names in criteria and weights; without checks or campaigns, any of these."""
 
     checks: Collection[str] = ()
     metrics: Mapping[str, Metric] = field(default_factory=lambda: METRICS)
+    campaigns: Collection[str] = ()
 
     @classmethod
     def beside(cls, file: Path) -> "Known":
         """Return those of the suite that a file of references is in."""
-        folder = checks_dir(file.resolve().parents[2])
-        return cls(known_checks(folder), METRICS | own_metrics(folder))
+        home = file.resolve().parents[2]
+        folder, campaigns = checks_dir(home), known_campaigns(home)
+        return cls(known_checks(folder), METRICS | own_metrics(folder), campaigns)
 
 
 ANY = Known()
@@ -78,3 +80,11 @@ def check_metrics(
         checked_metric(file, flat, (*place, index), known)
         if flat in list(metrics)[:index]:
             file.refuse((*place, index), f"{flat} is listed twice. Remove one.")
+
+
+def check_campaigns(
+    file: YamlFile, campaigns: Collection[str], place: Place, known: Known
+) -> None:
+    """Refuse campaigns that the suite does not have."""
+    for index, name in enumerate(campaigns if known.campaigns else ()):
+        file.one_of("campaigns", known.campaigns, name, (*place, index))

@@ -141,7 +141,8 @@ def _tree(
 def _leaf(criteria: Sequence[Criterion]) -> dict[str, list[Any]]:
     """Return the strictest limit of each metric, as ReFrame writes it.
 
-    Limits of the usual statistic count, without any those of others.
+    Limits of the usual statistic count, without any those of others. If campaigns have
+    limits of their own, the limits are those of the easiest: ReFrame knows no campaign.
     """
     metrics: dict[str, list[Criterion]] = defaultdict(list)
     for criterion in criteria:
@@ -149,11 +150,19 @@ def _leaf(criteria: Sequence[Criterion]) -> dict[str, list[Any]]:
     leaf: dict[str, list[Any]] = {}
     for metric, held in metrics.items():
         usual = [each for each in held if each.statistic is None] or held
-        limits = [each.limit for each in usual if each.limit is not None]
+        campaigns = {name for each in usual for name in each.campaigns or ("",)}
+        limits = [
+            [
+                each.limit
+                for each in usual
+                if each.holds_in(name) and each.limit is not None
+            ]
+            for name in campaigns
+        ]
         if held[0].direction == "higher":
-            leaf[metric] = [_number(max(limits)), 0, None, held[0].unit]
+            leaf[metric] = [_number(min(map(max, limits))), 0, None, held[0].unit]
         else:
-            leaf[metric] = [_number(min(limits)), None, 0, held[0].unit]
+            leaf[metric] = [_number(max(map(min, limits))), None, 0, held[0].unit]
     return leaf
 
 

@@ -30,6 +30,8 @@ from seatrial.runs.row_parts import Load
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
 
+NO_CRITERION = "no criterion for this metric"
+
 _Need = tuple[str, str | None, OfSeveral]
 """Metric, statistic, and what counts of several numbers."""
 
@@ -294,5 +296,5 @@ def _without_criterion(key: CaseKey, samples: pl.DataFrame) -> Finding:
         value=float(np.median(samples["value"].to_numpy())),
         unit=str(samples["unit"][0]),
         direction=str(samples["direction"][0]),
-        reason="no criterion for this metric",
+        reason=NO_CRITERION,
     )

@@ -38,6 +38,7 @@ from seatrial.judge.findings import (
 from seatrial.judge.located_parts import located_parts
 from seatrial.judge.looks import Look, kept, looks_of
 from seatrial.judge.multiple_testing import share_of_look
+from seatrial.judge.other_campaigns import accounted, findings_elsewhere
 from seatrial.judge.place_findings import findings_of, node_verdicts
 from seatrial.judge.planned_findings import (
     gap_findings,
@@ -96,8 +97,8 @@ def judge(
     by_case, ruled = _looked(looks, criteria, nodes, signed.reasons, spoiled)
     unmeasured, uncovered = _unmeasured(runs, criteria, by_case, signed.reasons)
     starts, conspicuous = start_findings(_tries(runs), criteria.risks.seller)
-    cases = joint_runs.cases_of(spoiled.whole(runs))
-    found = [*_of_cases(cases, by_case), *spoiled.findings(runs), *unmeasured, *starts]
+    found = accounted(_of_cases(spoiled.whole(runs), by_case), criteria.elsewhere)
+    found += [*spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
     found += unused_nodes(runs, nodes, signed.reasons) + ledger_findings(ledger)
     phases = Phases.of(runs, criteria, signed)
@@ -185,11 +186,11 @@ def _numbers(
 
 
 def _of_cases(
-    cases: Mapping[CaseKey, Sequence[Case]], numbers: Mapping[CaseKey, list[Numbers]]
+    runs: Sequence[Run], numbers: Mapping[CaseKey, list[Numbers]]
 ) -> list[Finding]:
     """Return the findings of each case: on its numbers, and on its tries."""
     findings: list[Finding] = []
-    for key, tries in cases.items():
+    for key, tries in joint_runs.cases_of(runs).items():
         last = joint_runs.last_tries(tries)
         own = [finding for of_size in numbers[key] for finding in of_size.findings]
         findings += own + case_findings(key, last, own) + retried(key, tries, last)
@@ -246,6 +247,7 @@ def _unmeasured(
     checks = {case.check for case in cases}
     checks |= {check for run in runs for check in run.manifest.get("checks", ())}
     findings, uncovered = gap_findings(runs, criteria.criteria, answered, reasons), []
+    findings += findings_elsewhere(criteria.elsewhere)
     excused = {one.case: str(one) for one in reasons if not (one.node or one.session)}
     for rule in criteria.criteria:
         if rule.name in answered:

@@ -23,10 +23,11 @@ NO_NODES = (
 
 
 def permitted(runs: Sequence[Run], criteria: Criteria) -> Criteria:
-    """Return criteria that are optional only if all runs kept them as optional.
+    """Return the criteria of the campaign, optional only if all runs kept them so.
 
     `optional: true` that was added after the start of a run permits nothing.
     """
+    criteria = criteria.of_campaign(str(runs[0].manifest["campaign"]))
     kept = [kept_criteria(run) for run in runs]
     names = set.intersection(
         *(set() if one is None else _optional(one) for one in kept)

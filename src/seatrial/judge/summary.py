@@ -12,6 +12,7 @@ from rich.text import Text
 from seatrial.console import Terminal
 from seatrial.errors import Exit
 from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.other_campaigns import words_elsewhere
 from seatrial.model.csv_text import csv_text
 from seatrial.model.units import rounded
 from seatrial.runs.raw_output import NO_MEASUREMENT
@@ -53,6 +54,8 @@ def print_summary(
         (judgement.verdict.upper(), f"bold {_COLOURS[judgement.verdict]}"),
         f"  {judgement.system}, campaign {judgement.campaign}: {_counts(judgement)}",
     )
+    if words := words_elsewhere(judgement.findings):
+        console.print_line(f"not judged: {words}")
     if judgement.convicted:
         console.print_line("failing nodes: ", (", ".join(judgement.convicted), "bold"))
     for node in judgement.nodes:

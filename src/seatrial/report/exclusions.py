@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from seatrial.judge.findings import Judgement
+from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.other_campaigns import is_elsewhere
 from seatrial.model.cases import Case
 from seatrial.parsers.mpi_start import TRIES
 from seatrial.report.content import Chapter
@@ -73,6 +74,8 @@ def _of_others(run: Run, judgement: Judgement) -> _Tables:
         for finding in judgement.findings
         if finding.verdict == "skipped" and finding.criterion
     ]
+    elsewhere = [finding for finding in unmeasured if is_elsewhere(finding)]
+    unmeasured = [finding for finding in unmeasured if not is_elsewhere(finding)]
     return {
         "Absent nodes": (
             ("Node", "State", "Reason"),
@@ -94,14 +97,23 @@ def _of_others(run: Run, judgement: Judgement) -> _Tables:
             ("Criterion",),
             [(name,) for name in judgement.uncovered],
         ),
+        "Criteria of other campaigns": (
+            ("Criteria", "Hold"),
+            _of_reasons(run, elsewhere),
+        ),
         "Optional criteria that were not measured": (
             ("Criteria", "Reason"),
-            [
-                (folded.words("criterion"), folded.reason)
-                for folded in fold_findings(unmeasured, skip_reasons(run))
-            ],
+            _of_reasons(run, unmeasured),
         ),
     }
+
+
+def _of_reasons(run: Run, findings: Iterable[Finding]) -> list[tuple[str, ...]]:
+    """Return criteria with their reason; those of one reason share a row."""
+    return [
+        (folded.words("criterion"), folded.reason)
+        for folded in fold_findings(findings, skip_reasons(run))
+    ]
 
 
 def _failed(case: Case) -> tuple[str, ...]:

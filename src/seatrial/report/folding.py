@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seatrial.judge.findings import NOT_MEASURED, Finding
+from seatrial.judge.other_campaigns import is_elsewhere
 from seatrial.report.content import CriterionRow
 from seatrial.report.render import text
 from seatrial.report.render.text import few
@@ -121,7 +122,7 @@ def _key(finding: Finding, reasons: Mapping[str, str]) -> tuple[str, ...] | None
 
 def _reason(finding: Finding, reasons: Mapping[str, str]) -> str:
     """Return the reason; a criterion of a skipped check has that of its check."""
-    if finding.verdict == "skipped":
+    if finding.verdict == "skipped" and not is_elsewhere(finding):
         return reasons.get(finding.check, finding.reason)
     return finding.reason
 

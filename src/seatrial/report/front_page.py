@@ -6,6 +6,7 @@ from pathlib import Path
 from seatrial.errors import SeatrialError
 from seatrial.judge.case_findings import start_crashes
 from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.other_campaigns import is_elsewhere, words_elsewhere
 from seatrial.report.areas import area_summaries
 from seatrial.report.common_facts import common_facts
 from seatrial.report.content import ActOn, CriterionRow, Front
@@ -93,6 +94,7 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
     sessions = manifest.get("sessions", ())
     beside = sorted({name for s in sessions for name in s.get("beside", ())})
     slowed = throttling(run)
+    elsewhere = words_elsewhere(judgement.findings)
     notices = {
         "Replay: no measurement. Seatrial ran no program; it read recorded output from "
         f"{manifest.get('replay')}. No verdict of a replay accepts the "
@@ -104,6 +106,7 @@ def _notices(run: Run, judgement: Judgement) -> tuple[str, ...]:
         "Its numbers mean nothing as performance.": manifest.get("demonstration"),
         "Partial run. The run left out some checks of the campaign. It is no complete "
         "acceptance.": manifest.get("partial"),
+        f"Not judged. {_sentence(elsewhere)}.": elsewhere,
         "Not alone. Other runs of this system were active during this run: "
         f"{', '.join(few(beside, MAX_PLACES))}. They may have slowed it down.": beside,
         "Judged by the criteria of today. Differences from the criteria at the time of "
@@ -132,6 +135,7 @@ def _optional(judgement: Judgement) -> list[str]:
             finding.criterion
             for finding in judgement.findings
             if finding.verdict == "skipped" and finding.criterion
+            if not is_elsewhere(finding)
         )
     )
 

@@ -247,11 +247,12 @@ def _series(
 ) -> Series:
     """Build a series; a night without the number gets a point with the reason."""
 
-    def limits(criteria: Criteria | None) -> tuple[Limit, ...]:
+    def limits(criteria: Criteria | None, campaign: str) -> tuple[Limit, ...]:
         return tuple(
             Limit(criterion.name, criterion.kind, criterion.limit, criterion.source)
             for criterion in (criteria.criteria if criteria else ())
             if criterion.limit is not None
+            and criterion.holds_in(campaign)
             and (criterion.metric, criterion.unit) == (key.metric, key.unit)
             and criterion.statistic in (None, key.statistic)
             and criterion.applies(key.check, key.partition, key.environment, *where)
@@ -262,8 +263,8 @@ def _series(
     for run in nights:
         gap = _gap(run.cases.get(case, ()), key.num_nodes, run.night)
         point = run.points.get(key, Point(gap=gap))
-        points.append(replace(point, limits=limits(run.criteria)))
-    return Series(key, tuple(points), limits(today))
+        points.append(replace(point, limits=limits(run.criteria, run.night.campaign)))
+    return Series(key, tuple(points), limits(today, nights[-1].night.campaign))
 
 
 def _gap(cases: Sequence[Case], num_nodes: int | None, night: Night) -> str:
