@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -39,8 +40,11 @@ def until(
         time.sleep(0.1)
 
 
-def killed_and_resumed(home: Path, at: Path) -> tuple[str, str, Path]:
-    """Kill the driver in the second round, resume; return page, status and run."""
+def killed_and_resumed(home: Path, at: Path) -> tuple[str, str, Any, Path]:
+    """Kill the driver in the second round, resume.
+
+    Return page, status, its record and run.
+    """
     folder = RunFolder(home / "results", "lab", "r1")
     program = str(Path(sys.executable).parent / "seatrial")
     command = [program, "run", "lab", "--campaign", "phase", "--run-id", "r1"]
@@ -55,8 +59,10 @@ def killed_and_resumed(home: Path, at: Path) -> tuple[str, str, Path]:
     until(lambda: driver_of(folder.path) is None)
     page = stability_page(folder.path, HOME, 60)
     status = CliRunner().invoke(main, ["status", "lab"]).output
+    printed = CliRunner().invoke(main, ["status", "lab", "--format", "json"]).stdout
     path = resume_run(home, load_system(home, "lab"), folder, Terminal())
-    return page or "", status, path
+    (record,) = json.loads(printed)
+    return page or "", status, record, path
 
 
 def causes(run: Run) -> dict[str, tuple[int, str]]:
@@ -76,7 +82,7 @@ def test_three_causes_are_counted_after_a_kill(
     faults = {"1x1-2": DIES, "1x1-3": NO_ROUTE, "1x1-4": CRASHES}
     for name, fault in faults.items():
         (at / f"fault.{name}").write_text(fault)
-    page, status, path = killed_and_resumed(home, at)
+    page, status, record, path = killed_and_resumed(home, at)
     run = load_run(path)
     assert len(run.manifest["starts"]) == 2
     found = causes(run)
@@ -92,6 +98,15 @@ def test_three_causes_are_counted_after_a_kill(
     # While it went on: the first round was closed, the second was not.
     assert "observed " in status
     assert "1 node, 1 network, 1 application" in status or "1 network" in status
+    phase = record["phase"]
+    assert phase["observed_s"] < phase["declared_s"]
+    events = {event["cause"]: event for event in phase["events"]}
+    for event in events.values():
+        assert f"{event['name']} {event['cause']}: {event['words']}" in status
+    assert events["network"]["jobs"]
+    for rule in phase["criteria"]:
+        assert f"{rule['name']}: {rule['verdict']}; {rule['reason']}" in status
+    assert [rule["name"] for rule in phase["criteria"]]
     assert "No route to host" in page
     assert '<meta http-equiv="refresh" content="60">' in page
     assert "operating characteristic" in page

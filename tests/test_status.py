@@ -244,6 +244,7 @@ def whole_status(folder: Path) -> dict[str, Any]:
         "interrupted": ["raw/all-2.interrupted-1"],
         "clock": [],
         "left_s": pytest.approx(10 - 4 + 10 + 10, abs=0.1),
+        "phase": None,
     }
 
 

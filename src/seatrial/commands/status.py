@@ -5,7 +5,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from seatrial.campaign.status import Status
+    from seatrial.judge.stability_standing import Standing
 
 _REDRAW_S = 2.0
 _RELOAD_S = 60.0
@@ -54,7 +55,7 @@ def status(
     line for each change.
 
     A stability phase has more lines: events by cause, standing of its criteria. --page
-    writes them with the operating curves as HTML, on the login node.
+    writes them with operating curves as HTML, on the login node; JSON has `phase`.
 
     Exit status: 0, also without an open run; 2 usage or environment.
 
@@ -85,7 +86,7 @@ def status(
     others = [name for name in systems if _is_elsewhere(home, results, name)]
     chosen.write_page()
     if form == "json":
-        write_json([asdict(state) for state in chosen.statuses()])
+        write_json(chosen.records())
     elif watch:
         _watch(chosen)
     else:
@@ -133,6 +134,14 @@ class _Chosen:
             for folder in self.folders()
         )
         return [state for state in states if state is not None]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return their states for programs, with `phase`, that of a stability phase."""
+        records = []
+        for state in self.statuses():
+            phase = _standing(Path(state.path), self.home)
+            records.append(asdict(state) | {"phase": phase and asdict(phase)})
+        return records
 
     def write_page(self) -> None:
         """Write the page of the newest stability phase, if it is asked for.
@@ -231,13 +240,15 @@ def _shown(chosen: _Chosen) -> "RenderableType":
     parts: list[RenderableType] = []
     for status in statuses:
         parts.append(status_table(status))
-        if lines := _standing(Path(status.path), chosen.home):
-            parts.append(Text("\n".join(lines)))
+        if phase := _standing(Path(status.path), chosen.home):
+            from seatrial.judge.stability_standing import standing_lines
+
+            parts.append(Text("\n".join(standing_lines(phase))))
     return Group(*parts)
 
 
-def _standing(folder: Path, home: Path) -> list[str]:
-    """Describe a stability phase that is open; other campaigns need no judge."""
+def _standing(folder: Path, home: Path) -> "Standing | None":
+    """Read the standing of an open stability phase; other campaigns need no judge."""
     from seatrial.campaign.schedule import read_agenda
 
     try:
@@ -245,9 +256,9 @@ def _standing(folder: Path, home: Path) -> list[str]:
     except SeatrialError:
         if folder.exists():
             raise
-        return []  # closed meanwhile
+        return None  # closed meanwhile
     if phase is None:
-        return []
-    from seatrial.judge.stability_standing import stability_lines
+        return None
+    from seatrial.judge.stability_standing import standing_of
 
-    return stability_lines(folder, home)
+    return standing_of(folder, home)

@@ -1,6 +1,7 @@
-"""Standing of an open stability phase, in lines for the terminal."""
+"""Standing of an open stability phase: for programs, and in lines for the terminal."""
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
@@ -12,8 +13,47 @@ _BURST_S = 300.0
 _MOST_EVENTS = 5
 
 
-def stability_lines(folder: Path, home: Path) -> list[str]:
-    """Describe the phase of an open run so far; nothing of another campaign.
+@dataclass(frozen=True)
+class EventSoFar:
+    """An event, with the seconds since the epoch at its start.
+
+    A `planned` one lies in declared maintenance.
+    """
+
+    name: str
+    start: float
+    cause: str
+    nodes: tuple[str, ...]
+    jobs: tuple[str, ...]
+    words: str
+    planned: bool
+
+
+@dataclass(frozen=True)
+class CriterionSoFar:
+    """A criterion, with the verdict that it would have now."""
+
+    name: str
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A phase so far: observed and declared seconds, and the load of its jobs.
+
+    `load` is their share of the observed node-hours.
+    """
+
+    observed_s: float
+    declared_s: float
+    load: float
+    events: tuple[EventSoFar, ...]
+    criteria: tuple[CriterionSoFar, ...]
+
+
+def standing_of(folder: Path, home: Path) -> Standing | None:
+    """Return the standing of the phase of an open run; None of another campaign.
 
     A run that is closed meanwhile has none. Raises SeatrialError if a file of the run
     is damaged.
@@ -23,25 +63,48 @@ def stability_lines(folder: Path, home: Path) -> list[str]:
         phase = phase_of_folder(folder, criteria)
     except SeatrialError:
         if not folder.exists():
-            return []
+            return None
         raise
     if phase is None:
-        return []
+        return None
     rules = stability_criteria(criteria.declared) if criteria else ()
     events = phase.events(min((rule.burst_s for rule in rules), default=_BURST_S))
-    counts = Counter(event.cause for event in events if not event.planned)
+    findings = [(rule.name, judge_phase(rule, phase)) for rule in rules]
+    return Standing(
+        phase.journal.seconds,
+        phase.declared.duration_s,
+        phase.load,
+        tuple(
+            EventSoFar(
+                event.name,
+                event.start,
+                event.cause,
+                event.nodes,
+                event.jobs,
+                event.words,
+                bool(event.planned),
+            )
+            for event in events
+        ),
+        tuple(CriterionSoFar(name, one.verdict, one.reason) for name, one in findings),
+    )
+
+
+def standing_lines(standing: Standing) -> list[str]:
+    """Describe a phase so far, with its last events."""
+    counts = Counter(event.cause for event in standing.events if not event.planned)
     causes = ", ".join(f"{count} {cause}" for cause, count in counts.items())
-    observed, declared = phase.journal.seconds, phase.declared.duration_s
-    seen = f"observed {span_text(observed)} of {span_text(declared)}"
-    lines = [
-        f"stability    {seen}; jobs took {100 * phase.load:.3g} % of the node-hours",
+    seen = f"{span_text(standing.observed_s)} of {span_text(standing.declared_s)}"
+    share = f"{100 * standing.load:.3g} % of the node-hours"
+    return [
+        f"stability    observed {seen}; jobs took {share}",
         f"events       {causes or 'none'}",
         *(
             f"             {event.name} {event.cause}: {event.words}"
-            for event in events[-_MOST_EVENTS:]
+            for event in standing.events[-_MOST_EVENTS:]
+        ),
+        *(
+            f"so far       {one.name}: {one.verdict}; {one.reason}"
+            for one in standing.criteria
         ),
     ]
-    for rule in rules:
-        finding = judge_phase(rule, phase)
-        lines.append(f"so far       {rule.name}: {finding.verdict}; {finding.reason}")
-    return lines
