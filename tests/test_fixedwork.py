@@ -1,9 +1,5 @@
 """fixedwork on this machine: what it measures, and what it refuses."""
 
-import re
-import subprocess
-from pathlib import Path
-
 import pytest
 from benchmark_builds import Build, run
 
@@ -55,53 +51,3 @@ def test_two_threads_on_one_cpu_share_it(build: Build) -> None:
     shares = [row.cpu_seconds / row.seconds for row in parse_fixedwork(done.stdout)]
     assert sum(shares) < 1.1
     assert len(shares) == 4
-
-
-def test_table_is_for_people(build: Build) -> None:
-    done = build.run("fixedwork", 1, "--time", "50", "--threads", "2")
-    lines = done.stdout.splitlines()
-    assert re.match(r"# Seatrial fixedwork \d+\.\d+\.\d+ \(", lines[0])
-    assert lines[2].split()[:3] == ["#", "CPU", "Gflop/s"]
-    assert len(lines) == 5
-
-
-def test_wrong_result_is_found(build: Build) -> None:
-    done = build.run("fixedwork_corrupt", 1, *QUICK)
-    assert done.returncode == 1
-    assert re.fullmatch(
-        r"fixedwork: \S+: validation failed: 1 of \d+ quanta on CPU \d+ computed "
-        r"another result\n",
-        done.stderr,
-    )
-    assert '"validation": "fail"' in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ("--bogus", r"unknown argument '--bogus' \(see --help\)"),
-        ("--cpus 0,x", "--cpus: '0,x' is not a list of CPUs such as 0,2,8-15"),
-        ("--cpus 1-0", "--cpus: '1-0' is not a list of CPUs"),
-        ("--cpus 4095", "CPU 4095: pthread_setaffinity_np: Invalid argument"),
-        ("--threads 0", "--threads: '0' is not an integer from"),
-        ("--time 0", "--time: '0' is not an integer from"),
-        ("-i0", "--iterations: '0' is not an integer from"),
-    ],
-)
-def test_refusals(build: Build, options: str, error: str) -> None:
-    done = build.run("fixedwork", 1, *options.split())
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(rf"fixedwork: \S+: {error}", done.stderr), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_help(build: Build) -> None:
-    text = build.run("fixedwork", 1, "--help").stdout
-    assert text.startswith("Usage: fixedwork [options]\n\n")
-    assert "(default 10000)" in text
-
-
-def test_full_disk_is_an_error(build: Build) -> None:
-    with Path("/dev/full").open("w") as full:
-        command = [str(build.bin / "fixedwork"), "--time", "10"]
-        assert subprocess.run(command, stdout=full).returncode == 1

@@ -2,10 +2,8 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from benchmark_builds import Build, run
@@ -89,57 +87,5 @@ def test_planted_period_is_found(build: Build) -> None:
         burner.kill()
         burner.wait()
     (row,) = map(json.loads, done.stdout.splitlines())
-    # Or a part of it, or what it has in common with the kernel's tick of 4 ms: 20 ms.
-    periods = [10_000 * factor for factor in (1, 1 / 5, 1 / 4, 1 / 3, 1 / 2, 2)]
-    assert any(row["period_us"] == pytest.approx(p, rel=0.01) for p in periods)
-    assert row["period_lost_percent"] == pytest.approx(10, abs=4)
-    assert row["lost_percent"] >= row["period_lost_percent"]
-
-
-def test_table_is_for_people(build: Build) -> None:
-    done = build.run("osnoise", 1, "--time", "50", "--cpus", "0")
-    lines = done.stdout.splitlines()
-    assert re.match(r"# Seatrial osnoise \d+\.\d+\.\d+ \(", lines[0])
-    assert lines[2].split()[:3] == ["#", "CPU", "Base(us)"]
-    assert len(lines) == 4
-
-
-def test_wrong_result_is_found(build: Build) -> None:
-    done = build.run("osnoise_corrupt", 1, *QUICK, "--node", "--cpus", "0")
-    assert done.returncode == 1
-    assert re.fullmatch(
-        r"osnoise: \S+: validation failed: 1 of \d+ quanta on CPU 0 computed another "
-        r"result\n",
-        done.stderr,
-    )
-    assert '"validation": "fail"' in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ("--bogus", r"unknown argument '--bogus' \(see --help\)"),
-        ("--cpus 0,x", "--cpus: '0,x' is not a list of CPUs such as 0,2,8-15"),
-        ("--cpus 4095", "CPU 4095: pthread_setaffinity_np: Invalid argument"),
-        ("--quantum 1", "--quantum: '1' is not an integer from 60 to 10000"),
-        ("--odds 1", "--odds: '1' is not an integer from 10 to"),
-        ("--time 0", "--time: '0' is not an integer from"),
-    ],
-)
-def test_refusals(build: Build, options: str, error: str) -> None:
-    done = build.run("osnoise", 1, *options.split())
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(rf"osnoise: \S+: {error}", done.stderr), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_help(build: Build) -> None:
-    text = build.run("osnoise", 1, "--help").stdout
-    assert text.startswith("Usage: osnoise [options]\n\n")
-    assert "(default 1000000)" in text
-
-
-def test_full_disk_is_an_error(build: Build) -> None:
-    with Path("/dev/full").open("w") as full:
-        command = [str(build.bin / "osnoise"), "--time", "10"]
-        assert subprocess.run(command, stdout=full).returncode == 1
+    assert row["period_us"] == pytest.approx(10_000, rel=0.01)
+    assert 6 < row["period_lost_percent"] <= row["lost_percent"]

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cores.h"
 
+#include "cpus.h"
 #include "node_program.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,18 @@ static bool core_prepare(struct core *core,
     work->results = malloc(work->capacity * sizeof(*work->results));
     core->warmup = settings->warmup;
     return work->end_ns != NULL && work->results != NULL;
+}
+
+bool cores_verify(const char *cpus, char error[OPTIONS_ERROR_SIZE])
+{
+    struct cpus parsed = {.count = 0};
+
+    if (cpus == NULL || cpus_parse(cpus, &parsed)) {
+        return true;
+    }
+    (void)snprintf(error, OPTIONS_ERROR_SIZE,
+                   "--cpus: '%s' is not a list of CPUs such as 0,2,8-15", cpus);
+    return false;
 }
 
 bool cores_run(const char *program, struct core *cores, size_t count,

@@ -20,6 +20,18 @@ struct core {
     struct work work;
 };
 
+/** The rows of the time and of the warm-up, for settings of this type. */
+#define CORES_LOOP_ROWS(type)                                                  \
+    SETTINGS_ROW("time", 0, OPTIONS_INTEGER, offsetof(type, common.time_ms),   \
+                 1, SETTINGS_MAX_TIME_MS, NULL, "MS",                          \
+                 "how long quanta are begun"),                                 \
+        SETTINGS_ROW("warmup", 'x', OPTIONS_INTEGER,                           \
+                     offsetof(type, common.warmup), 0,                         \
+                     SETTINGS_MAX_ITERATIONS, NULL, "COUNT", "untimed quanta")
+
+/** Verify a list of CPUs, or NULL; describe what is wrong. */
+bool cores_verify(const char *cpus, char error[OPTIONS_ERROR_SIZE]);
+
 /** Run all cores at the same time; false, after an error message, if not. */
 bool cores_run(const char *program, struct core *cores, size_t count,
                const struct settings_common *settings);

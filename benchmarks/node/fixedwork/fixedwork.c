@@ -36,28 +36,18 @@ static const struct options_row OPTIONS[] = {
      "LIST", "one thread on each of these CPUs, as 0,2,8-15"},
     {"threads", 0, OPTIONS_INTEGER, offsetof(struct settings, threads), 1,
      CPUS_MAX, NULL, "COUNT", "without --cpus: threads, bound to nothing"},
-    {"time", 0, OPTIONS_INTEGER, offsetof(struct settings, common.time_ms), 1,
-     SETTINGS_MAX_TIME_MS, NULL, "MS", "how long quanta are begun"},
+    CORES_LOOP_ROWS(struct settings),
     {"iterations", 'i', OPTIONS_INTEGER,
      offsetof(struct settings, common.iterations), 1, SETTINGS_MAX_ITERATIONS,
      NULL, "COUNT", "of a quantum, 24 operations each"},
-    {"warmup", 'x', OPTIONS_INTEGER, offsetof(struct settings, common.warmup),
-     0, SETTINGS_MAX_ITERATIONS, NULL, "COUNT", "untimed quanta"},
     SETTINGS_LAST_ROWS(struct settings),
 };
 
 static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
 {
     const struct settings *settings = options;
-    struct cpus cpus = {.count = 0};
 
-    if (settings->cpus == NULL || cpus_parse(settings->cpus, &cpus)) {
-        return true;
-    }
-    (void)snprintf(error, OPTIONS_ERROR_SIZE,
-                   "--cpus: '%s' is not a list of CPUs such as 0,2,8-15",
-                   settings->cpus);
-    return false;
+    return cores_verify(settings->cpus, error);
 }
 
 /* Compute the times of the quanta in us; this overwrites their ends. */

@@ -37,12 +37,9 @@ static const struct settings DEFAULTS = {
 static const struct options_row OPTIONS[] = {
     {"cpus", 0, OPTIONS_TEXT, offsetof(struct settings, cpus), 0, 0, NULL,
      "LIST", "CPUs, as 0,2,8-15; otherwise one of each core"},
-    {"time", 0, OPTIONS_INTEGER, offsetof(struct settings, common.time_ms), 1,
-     SETTINGS_MAX_TIME_MS, NULL, "MS", "how long quanta are begun"},
+    CORES_LOOP_ROWS(struct settings),
     {"quantum", 0, OPTIONS_INTEGER, offsetof(struct settings, quantum_us), 60,
      10000, NULL, "US", "time of a quantum without noise, about"},
-    {"warmup", 'x', OPTIONS_INTEGER, offsetof(struct settings, common.warmup),
-     0, SETTINGS_MAX_ITERATIONS, NULL, "COUNT", "untimed quanta"},
     {"odds", 0, OPTIONS_INTEGER, offsetof(struct settings, odds), 10,
      1000000000, NULL, "COUNT",
      "one core in COUNT with noise at random has a false period"},
@@ -66,15 +63,8 @@ struct osnoise {
 static bool verify(const void *options, char error[OPTIONS_ERROR_SIZE])
 {
     const struct settings *settings = options;
-    struct cpus cpus = {.count = 0};
 
-    if (settings->cpus == NULL || cpus_parse(settings->cpus, &cpus)) {
-        return true;
-    }
-    (void)snprintf(error, OPTIONS_ERROR_SIZE,
-                   "--cpus: '%s' is not a list of CPUs such as 0,2,8-15",
-                   settings->cpus);
-    return false;
+    return cores_verify(settings->cpus, error);
 }
 
 /* Iterations of a quantum, by the fastest of many short ones on this CPU. */

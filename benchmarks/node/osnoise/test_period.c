@@ -6,8 +6,9 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
-enum { MOST = 60000, SERIES = 400 };
+enum { MOST = 60000, SERIES = 400, NAMED = 50, STEPS = 100000 };
 
 static const double LENGTH_US = 1e6;
 static const double QUANTUM_US = 100.0;
@@ -65,7 +66,8 @@ static void add_rising(struct series *series, double mean_us)
 static void add_periodic(struct series *series, double period_us,
                          double late_us, double lost_us)
 {
-    for (double at = 0.3 * period_us; at < LENGTH_US; at += period_us) {
+    for (double at = period_us * draw(series); at < LENGTH_US;
+         at += period_us) {
         add(series, at + late_us * draw(series), lost_us);
     }
 }
@@ -149,7 +151,6 @@ static void test_periods_are_found(void)
             struct period period = find(&series, 1e6);
 
             EXPECT(period.found);
-            EXPECT(period.found);
             EXPECT(fabs(period.period_us / CASES[i].period_us - 1.0) < 0.005);
             EXPECT(period.lost_us >
                    0.7 * 50.0 * floor(LENGTH_US / CASES[i].period_us));
@@ -186,6 +187,75 @@ static void test_too_little_has_no_period(void)
     EXPECT(!find(&series, 1e6).found);
 }
 
+/* Find the period of a core whose quanta these detours lengthen. Two in one
+ * quantum are one detour, as on a real core. */
+static struct period find_by_quanta(const struct series *series)
+{
+    static double end_ns[MOST];
+    static double at_us[STEPS]; /* what begins in each step takes */
+    struct work work = {.end_ns = end_ns, .count = 0};
+    struct noise noise;
+    size_t step = 0;
+
+    memset(at_us, 0, sizeof(at_us));
+    for (size_t i = 0; i < series->count; i++) {
+        at_us[(size_t)(series->begin_us[i] / LENGTH_US * STEPS)] +=
+            series->lost_us[i];
+    }
+    for (double now_us = 0.0; now_us < LENGTH_US;) {
+        now_us += QUANTUM_US;
+        for (; step < STEPS && LENGTH_US * (double)step < now_us * STEPS;
+             step++) {
+            now_us += at_us[step];
+        }
+        end_ns[work.count++] = 1e3 * now_us;
+    }
+    EXPECT(noise_analyse(&work, 1e6, &noise));
+    return noise.period;
+}
+
+/* Neither a multiple of the frequency is named, nor what it has in common with
+ * the kernel's tick. */
+static void test_fundamental_is_named(void)
+{
+    static struct series series;
+    static const struct {
+        const char *name;
+        double period_us;
+        double lost_us;
+        double tick_us;
+        double tick_lost_us;
+        double random_us; /* mean distance of others */
+        int burst;
+    } CASES[] = {
+        {"1 ms every 10 ms, tick of 4 ms", 1e4, 1e3, 4e3, 4.0, 1e9, 1},
+        {"the same, others at random", 1e4, 1e3, 4e3, 4.0, 2e3, 1},
+        {"the same, others in bursts", 1e4, 1e3, 4e3, 4.0, 2e4, 10},
+        {"1 ms every 10 ms, tick of 1 ms", 1e4, 1e3, 1e3, 4.0, 2e3, 1},
+        {"0.3 ms every 20 ms, tick of 4 ms", 2e4, 300.0, 4e3, 4.0, 2e3, 1},
+        {"as costly as a tick of 2.5 ms", 1e4, 40.0, 2.5e3, 10.0, 2e3, 1},
+    };
+
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        int named = 0;
+
+        for (uint64_t seed = 0; seed < NAMED; seed++) {
+            series.state = 1000 * (uint64_t)i + seed;
+            series.count = 0;
+            add_periodic(&series, CASES[i].period_us, 30.0, CASES[i].lost_us);
+            add_periodic(&series, CASES[i].tick_us, 3.0, CASES[i].tick_lost_us);
+            add_random(&series, CASES[i].random_us, CASES[i].burst);
+            struct period period = find_by_quanta(&series);
+
+            named += period.found &&
+                     fabs(period.period_us / CASES[i].period_us - 1.0) < 0.005;
+        }
+        (void)printf("%s: %d of %d are named so\n", CASES[i].name, named,
+                     NAMED);
+        EXPECT(named == NAMED);
+    }
+}
+
 /* 10,000 quanta of 100 us, each 100th of which takes 400 us more. */
 static void test_noise_of_a_core(void)
 {
@@ -215,6 +285,7 @@ int main(void)
     test_noise_at_random_has_no_period();
     test_periods_are_found();
     test_costly_period_is_chosen();
+    test_fundamental_is_named();
     test_too_little_has_no_period();
     test_noise_of_a_core();
     return 0;

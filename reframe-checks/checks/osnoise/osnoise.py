@@ -15,15 +15,14 @@ class OsNoise(SeatrialCheck):
     """How much time do interrupts, daemons and other programs take from each core?
 
     All cores of all nodes repeat the same work at the same time, in quanta of 100 us,
-    each thread on a core of its own. A quantum without noise is the fastest hundredth
-    of a core; time beyond it is lost. `os_noise` is the mean of a node's cores,
-    `os_noise_core` that of the worst one, `detour_p99_9` and `detour_max` are the
-    losses of single quanta on the worst core: one core delays all that wait for it.
+    each thread on a core of its own. The fastest hundredth of a core's quanta is
+    without noise; all time beyond it is lost. `os_noise` is the mean of a node's cores,
+    `os_noise_core` that of its worst core. `detour_p99_9` and `detour_max` are losses
+    of single quanta on the worst core, because all ranks wait for the slowest one.
 
-    `noise_period` is that of the costliest periodic noise, if there is some: a peak of
-    the spectrum of the detours, which one core in a million with noise at random has.
-    Samples with the parameter `cpu` name the core. A period is found if it recurs 20
-    times or more in `seconds`.
+    `noise_period` is the period of the costliest periodic noise, if there is some. It
+    must recur 20 times or more in `seconds`. One core in a million (`odds`) with noise
+    at random has a false one. Samples with the parameter `cpu` name the core.
     """
 
     seconds = variable(int, value=10)

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="fa00d22297752d574daaed7d502d3ed5e47d4a8f8cde13aff80566e73fd965bd")
+    version("0.1.0", sha256="cbc946c450647ad246367bc71a9b5cc0190a96c15c773665b40a13db1129a9f2")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
