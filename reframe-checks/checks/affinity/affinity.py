@@ -39,20 +39,19 @@ class HybridStep(Step):
 
 @rfm.simple_test
 class HybridAffinity(SteppedCheck):
-    """Do ranks and their threads land on the cores that were asked for?
+    """Do ranks and their threads run on the cores that were asked for?
 
-    Programs of ranks with threads run at a fraction of their speed if two threads share
-    a core, or if the threads of a rank are spread over sockets; no error tells. The
-    program affinity runs with one rank per node, per socket, per NUMA node and per
-    core, and with threads on the other cores (`srun --cpus-per-task --cpu-bind=cores`,
-    OMP_PLACES=cores, OMP_PROC_BIND=close). Each thread reads the CPUs that it may use
-    and notes those on which it ran for `milliseconds`.
+    If two threads share a core, or the threads of a rank are spread over sockets, a
+    program runs at a fraction of its speed, without an error. The check runs our
+    program affinity with one rank per node, per socket, per NUMA node and per core, and
+    with threads on the other cores (`srun --cpus-per-task --cpu-bind=cores`,
+    OMP_PLACES=cores, OMP_PROC_BIND=close). Each thread reads the CPUs that it may use,
+    and notes the CPUs on which it runs for `milliseconds`.
 
     `threads_placed` is the share of the threads of a node that have a core of their
-    own, among the cores of their rank; `violations.txt` of the case names each other
-    one. Where no binding is asked for (`binding: none`, or nodes that share one
-    machine), only `threads_there` is measured: ranks and threads that were there, on
-    CPUs that they may use.
+    own, among the cores of their rank. `violations.txt` of the case names the others.
+    Without a binding (`binding: none`, or nodes that share one machine) the check only
+    measures `threads_there`: the share of threads that run on CPUs that they may use.
     """
 
     milliseconds = variable(int, value=200)

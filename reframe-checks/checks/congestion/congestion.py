@@ -18,16 +18,17 @@ GPCNET_NODES = 10
 class Congestion(OwnBenchmark):
     """How much worse do messages get while other nodes load the network?
 
-    The victims are a fifth of the nodes, drawn by a seed that is the number of the job.
-    They measure latency (8 B) and bandwidth (128 KiB) in random rings and the time of
-    MPI_Allreduce (8 B), first alone, then beside aggressors on all other nodes, as
-    GPCNeT does. `congestion_latency` and so on are impacts: how many times worse the
-    mean is beside them; `..._p99` is the impact on the 99th percentile. 1 is a network
-    that isolates its users.
+    The victims are a fifth of the nodes, drawn by a seed: the number of the job. They
+    measure latency (8 B) and bandwidth (128 KiB) in random rings, and the time of
+    MPI_Allreduce (8 B). They do so alone, then beside aggressors on all other nodes, as
+    GPCNeT defines it. `congestion_latency`, `congestion_bw` and `congestion_allreduce`
+    are impacts: how many times worse the mean is beside aggressors. `..._p99` is the
+    impact on the 99th percentile. An impact of 1 means that the network isolates its
+    users.
 
     With 10 nodes or more, four kinds of aggressors run at once: alltoall, incast, put
-    into and get from one rank. With 4 to 9, which GPCNeT refuses, all aggressors are of
-    one kind, `alltoall`; such impacts compare with those of the same kind only.
+    into and get from one rank. With 4 to 9 nodes, which GPCNeT refuses, all aggressors
+    are of the kind `alltoall`. Compare impacts of the same kinds only.
     """
 
     aggressors = variable(str, value="")

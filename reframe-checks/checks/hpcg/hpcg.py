@@ -33,19 +33,19 @@ def too_little(share):
 
 @rfm.simple_test
 class Hpcg(SizedCheck, SeatrialCheck):
-    """What does the whole class of nodes reach in HPCG, and is the rating official?
+    """Which rating does HPCG reach on the whole class of nodes, and is it official?
 
-    HPCG solves a sparse system by conjugate gradients with a multigrid preconditioner:
-    memory and neighbours limit it, where cores limit HPL. Its result counts only if it
-    calls itself valid, and its four tests passed. By HPCG's rules an official rating
-    takes at least 1,800 s of the timed part, and data of at least a quarter of the
-    memory. A run that asks for both (`seconds` 1800, `memory_fraction` 0.3) reports
-    `hpcg_rating`, and fails if it misses one. Any other run reports `hpcg_trial`: no
-    limit for a rating can be met by it. `hpcg_memory` is the share of the memory.
+    HPCG solves a sparse system by conjugate gradients with a multigrid preconditioner.
+    Its limits are memory and neighbours; those of HPL are the cores. A result counts
+    only if HPCG calls it valid and its four tests passed. By HPCG's rules, an official
+    rating takes at least 1,800 s of the timed part, and data of at least a quarter of
+    the memory. A run that asks for both (`seconds` 1800, `memory_fraction` 0.3) reports
+    `hpcg_rating`, and fails if it misses one. Any other run reports `hpcg_trial`, which
+    never meets a limit for a rating. `hpcg_memory` is the share of the memory.
 
     The program is the `xhpcg` of the MPI stack. Spack and site.yml build the reference
-    code, with a rank on every core; the vendor's, which `programs.hpcg` names, is
-    faster.
+    code, with a rank on every core. The vendor's program, which `programs.hpcg` names,
+    is faster.
     """
 
     points = variable(typ.Tuple[int, int, int], value=(16, 16, 16))

@@ -23,18 +23,18 @@ END_S = 60
 
 @rfm.simple_test
 class Hpl(HplLoad):
-    """What does the whole class of nodes reach in HPL, and does it compute right?
+    """Which rate does HPL reach on the whole class of nodes, and is its result right?
 
-    `HPL_Tflops` is HPL's own rate of one problem on all nodes; the scaled residual must
-    pass, and HPL must count one test, completed and passed. `hpl_efficiency` is that
-    rate over the theoretical peak of the nodes, where their class declares
-    `peak_gflops`. A class of all nodes makes it the rate of the whole machine.
+    All nodes solve one problem. `HPL_Tflops` is HPL's own rate. The scaled residual
+    must pass, and HPL must count one test, completed and passed. `hpl_efficiency` is
+    the rate over the theoretical peak of the nodes, if their class declares
+    `peak_gflops`. Declare a class of all nodes for the rate of the whole machine.
 
     N = 1000 verifies the result in a second. For the rate, `memory_fraction` is the
-    share of the memory of all nodes for the matrix: 0.8 leaves room for MPI and the
-    system. The grid of ranks is as square as their number allows, with at most as many
-    rows as columns. The program is the `xhpl` of the MPI stack: Spack's, one that
-    site.yml builds, or the vendor's, which `programs.hpl` names.
+    share of the memory of all nodes that the matrix takes: 0.8 leaves room for MPI and
+    the system. The grid of ranks is as square as their number allows, with at most as
+    many rows as columns. The program is the `xhpl` of the MPI stack: Spack's, the one
+    that site.yml builds, or the vendor's, which `programs.hpl` names.
     """
 
     descr = "HPL on all nodes of the class"
@@ -114,15 +114,15 @@ class HplSweeps(HplLoad):
 class HplNodes(HplSweeps):
     """Which node is slow, or computes wrong, while all nodes run HPL by themselves?
 
-    Every node solves a problem of its own, all at the same time, so heat and power are
+    Every node solves a problem of its own, all at the same time. So heat and power are
     those of the full machine, and the network takes no part. Nodes of a class are
-    alike: a slow one shows by sameness. `hpl` is the rate of a node, `hpl_efficiency`
-    that over the peak that its class declares, `programs_passed` 0 for a node whose
-    residual failed, or where HPL crashed or hung; the others are not disturbed.
+    alike: compare them by sameness. `hpl` is the rate of a node, `hpl_efficiency` the
+    rate over the peak that its class declares. `programs_passed` is 0 for a node whose
+    residual failed, or where HPL crashed or hung; such a node does not disturb others.
 
-    Size and program are chosen as for `Hpl`, for the memory of one node. `NodeSweep`
-    runs HPCC's HPL with a tenth of the memory, in minutes; this one takes as long as
-    the memory asks for, with the program of the contract.
+    Size and program are those of `Hpl`, for the memory of one node. `NodeSweep` runs
+    HPCC's HPL with a tenth of the memory in minutes. `HplNodes` runs the program of the
+    contract, for as long as the memory takes.
     """
 
     descr = "HPL on every node by itself, all at once"
@@ -171,15 +171,15 @@ class HplNodes(HplSweeps):
 class HplRacks(HplSweeps):
     """Which rack is slower than the others while each runs HPL by itself?
 
-    The nodes of each rack solve a problem of their own, all racks at the same time, so
-    cooling and power of each rack are under full load. Racks are those that the class
-    names, or its leaf switches if it names no racks; a class has two of them or more.
-    `slowest_rack` is the rate of the slowest rack for each of its nodes, and
-    `rack_evenness` that over the median of all racks: racks of different sizes can be
-    compared. `HPL_Tflops` and `hpl_efficiency` of each rack have the parameter `rack`,
-    and are not held to limits themselves. A rack without a result fails the case.
+    The nodes of each rack solve one problem, all racks at the same time. So cooling and
+    power of each rack are under full load. Racks are those that the class names, or its
+    leaf switches if it names none. A class needs two racks or more. `slowest_rack` is
+    the rate of the slowest rack, divided by its nodes; `rack_evenness` is that over the
+    median of all racks. So racks of different sizes can be compared. `HPL_Tflops` and
+    `hpl_efficiency` of each rack have the parameter `rack`; they have no limits. A rack
+    without a result fails the case.
 
-    Size and program are chosen as for `Hpl`, for the memory of one rack.
+    Size and program are those of `Hpl`, for the memory of one rack.
     """
 
     descr = "HPL on every rack by itself, all at once"

@@ -28,13 +28,13 @@ MIX = parse_mix(os.environ.get(MIX_VARIABLE) or SMALLEST)
 class StabilityJob(SteppedCheck):
     """Does a job of this size and time end well under the load of a stability phase?
 
-    Name, size, seconds and number of a job come from the campaign (key `stability`):
-    `50%x600-3` is the third job of ten minutes on half of the nodes of its class. The
-    job exchanges halos of all its ranks in steps of `step_seconds`, and every step
-    verifies each cell. A file of `file_mib` in the folder of the job, on the file
-    system of the results, must be the same at the end. The number is the time of an
-    exchange of 8 KiB in the slowest step. It has no limit unless a criterion names it:
-    jobs of other users of the network run beside this one.
+    The campaign (key `stability`) gives name, size, seconds and number of a job:
+    `50%x600-3` is the third job of ten minutes on half of the nodes of its class. All
+    ranks of the job exchange halos, in steps of `step_seconds`. Every step verifies
+    each cell. A file of `file_mib` in the folder of the job, on the file system of the
+    results, must have the same checksum at the end. The number is the time of an
+    exchange of 8 KiB in the slowest step. It has no limit unless a criterion names it,
+    because other jobs load the network at the same time.
     """
 
     mix = parameter([*MIX])

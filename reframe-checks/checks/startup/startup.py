@@ -126,10 +126,10 @@ class FullLaunch(SteppedCheck):
     """How long does it take until a rank on every core of the machine can compute?
 
     `ready_time` is the time from srun until all ranks are past MPI_Init and a barrier,
-    by the clock of the first node, where srun and rank 0 run; the median of `repeats`
-    starts with a rank on every core of all nodes. `Startup` measures whole starts, with
-    MPI_Finalize, of one rank per node: it shows how they grow with the nodes, this
-    check what a full job waits for.
+    by the clock of the first node, which runs srun and rank 0. It is the median of
+    `repeats` starts with a rank on every core of all nodes. `Startup` measures whole
+    starts of one rank per node, up to MPI_Finalize, and shows how they grow with the
+    nodes. `FullLaunch` measures the wait of a full job.
     """
 
     repeats = variable(int, value=3)

@@ -16,17 +16,17 @@ from seatrial.paths import home, suite_python
 
 @rfm.simple_test
 class Throughput(SeatrialCheck):
-    """How many short jobs does Slurm take, and finish, in a second?
+    """How many short jobs does Slurm start and finish in a second?
 
-    From a job on one node, `jobs` jobs are submitted by an sbatch each, one after the
-    other, and then `tasks` as one array; all run `true` on one core of the other nodes.
-    `submit_rate` is what sbatch takes, `job_rate` and `array_rate` are from the first
-    submission until none is in the queue, looked at twice a second. Accounting must
-    show each job as completed.
+    A job on one node submits `jobs` jobs, one sbatch after the other, then `tasks` as
+    one array. All run `true` on one core of the other nodes. `submit_rate` is the rate
+    of the sbatch commands. `job_rate` and `array_rate` count from the first submission
+    until no job is in the queue, which is read twice a second. Accounting must show
+    each job as completed.
 
-    The number of jobs is fixed, and only one request is on its way at any time: the
-    burst of sbatch is above the limit of requests, the average of the case is not.
-    Other jobs in the queue make these wait: run it on free nodes.
+    The number of jobs is fixed, and only one request is on its way at any time. The
+    burst of sbatch exceeds the limit of requests, the average of the case does not. Run
+    it on free nodes: other jobs in the queue delay these.
     """
 
     jobs = variable(int, value=20)

@@ -27,18 +27,18 @@ RATES = {
 
 @rfm.simple_test
 class Ior(FileSystemCheck):
-    """How fast do all nodes write to a file system and read from it, and is it right?
+    """How fast do all nodes write to a file system and read from it, without an error?
 
-    `file_write_bw` and `file_read_bw` are of a file for each rank, `shared_write_bw`
-    and `shared_read_bw` of one file for all. A write ends with fsync; a read is of what
-    another node wrote, so that no node reads its own memory. The size in their names is
-    that of a transfer. A second run reads all once more and compares every byte; its
+    `file_write_bw` and `file_read_bw` use a file for each rank, `shared_write_bw` and
+    `shared_read_bw` one file for all. A write ends with fsync. A rank reads the data of
+    another node, so that no node reads its own memory. The size in a metric's name is
+    that of a transfer. A second run reads all data again and compares every byte; its
     time does not count.
 
     Every node writes `mib_per_node`, or `memory_percent` of its memory if that is more:
     servers with large caches need several times their memory. A run never takes more
-    than the declared share of the free space: it writes less then, which `file_data`
-    tells, or fails with the reason. All data is removed, however the run ends.
+    than the declared share of the free space. It writes less (`file_data` is the size)
+    or fails with the reason. All data are removed, also after a failure.
     """
 
     file_system = parameter(declared_file_systems())
@@ -130,14 +130,14 @@ class Ior(FileSystemCheck):
 class Mdtest(FileSystemCheck):
     """How many small files can all nodes create, look up, read and remove in a second?
 
-    Each rank has a folder of its own with `files_per_node` over the ranks of its node,
-    and as many folders. Lookups, reads and removals are of what the next node created,
-    so that no node asks its own memory; contents are verified. Rates are of all ranks
-    together, by the time of the slowest one.
+    `files_per_node` files and as many folders are divided among the ranks of a node.
+    Each rank works in a folder of its own. It then looks up, reads and removes those of
+    the next node, so that no node asks its own memory. Contents are verified. A rate is
+    that of all ranks together, by the time of the slowest one.
 
     A run never takes more than the declared share of the free space and of the free
-    files: it creates fewer then, or fails with the reason. All are removed, however the
-    run ends.
+    files. It creates fewer files, or fails with the reason. All files are removed, also
+    after a failure.
     """
 
     file_system = parameter(declared_file_systems())
