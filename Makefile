@@ -47,14 +47,15 @@ $(VENV)/installed: requirements-dev.txt pyproject.toml
 accept: deps
 	@seatrial accept
 
-# One process for the lab beside two for the rest; what measures wants the machine for itself
+# One process for the lab, which often waits, beside three for the rest, which sometimes do;
+# what measures wants the machine for itself
 test: deps-test
 	@$(MAKE) --jobs 2 --output-sync --no-print-directory test-lab test-rest
 	pytest -m "measures and not slow"
 test-lab:
 	pytest -m "lab and not slow"
 test-rest:
-	pytest --numprocesses 2 --dist loadfile -m "not lab and not measures and not slow"
+	pytest --numprocesses 3 --dist loadfile -m "not lab and not measures and not slow"
 
 # Before a release: what takes too long for every change, too
 test-all: test

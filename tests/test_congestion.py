@@ -29,6 +29,7 @@ def test_json_of_gpcnet_s_mixture_is_read_back(build: Build) -> None:
     assert [row.isolated_n for row in rows] == [20, 8, 20]
 
 
+@pytest.mark.any_mpi
 def test_aggressors_disturb_and_idle_nodes_do_not(build: Build) -> None:
     """Medians of runs in turn: a run on a busy machine says little by itself."""
     options = ["--rings=3", "--iterations=100", "--warmup=20"]
@@ -44,6 +45,7 @@ def test_aggressors_disturb_and_idle_nodes_do_not(build: Build) -> None:
     assert loaded > 2 * idle
 
 
+@pytest.mark.any_mpi
 def test_every_kind_of_aggressor_loads_the_network(build: Build) -> None:
     for kind in ("alltoall", "incast", "put", "get"):
         options = [f"--aggressors={kind}", "--sizes=64:64"]

@@ -127,6 +127,7 @@ def test_plan_burn_reboot_verify_resume(machine: Machine) -> None:
     assert re.search(rf"{NODE} +: ok=\d+ +changed=0 ", said), "a second run"
 
 
+@pytest.mark.slow
 def test_a_node_that_somebody_else_drained_is_left_alone(machine: Machine) -> None:
     drain = "state=drain reason='bad fan'"
     machine.head(f"sudo scontrol update nodename={NODE} {drain}")

@@ -47,7 +47,11 @@ def test_every_node_is_measured(lab: Lab) -> None:
             id="killed",
             marks=pytest.mark.slow,
         ),
-        pytest.param("cn03", "pkill -STOP -x hpcc", "no end in time", id="hangs"),
+        pytest.param(
+            *("cn03", "pkill -STOP -x hpcc", "no end in time"),
+            id="hangs",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *("cn03", f"{KILL_DAEMON}all", "aborted"),
             id="slurmd-and-its-jobs",

@@ -126,6 +126,7 @@ def test_a_killed_daemon_of_the_controller_does_not_end_a_run(
     wait_idle(lab, 4)
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_fails_its_case_and_the_run_goes_on(
     lab: Lab, tmp_path: Path
 ) -> None:

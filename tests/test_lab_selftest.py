@@ -27,6 +27,7 @@ def nothing_stands(lab: Lab) -> Iterator[None]:
     wait_idle(lab, 4)
 
 
+@pytest.mark.slow
 def test_a_fault_is_found_and_nobody_is_blamed_wrongly(lab: Lab) -> None:
     """That a slow link is found is tested with the sweep, and by `make accept`."""
     fault = ("--fault", "dead-daemon", "--node", "cn03", "--repeats", "1")

@@ -50,6 +50,7 @@ def swept(build: Build, np: int, file: Path, *options: str) -> PairSweep:
     return parse_pairsweep(file.read_text())
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(("np", "rounds"), [(6, 2), (5, 2), (6, 5)])
 def test_some_rounds_give_each_node_as_many_partners(
     build: Build, np: int, rounds: int
@@ -134,6 +135,7 @@ def test_order_follows_the_seed(build: Build) -> None:
     assert order("1") != order("2")
 
 
+@pytest.mark.any_mpi
 def test_every_rail_has_its_pass(build: Build) -> None:
     options = ["--pretend-ppn=2", *RAILS, "--validate"]
     done = run_shimmed(build, 6, *ONCE, *options)
@@ -150,6 +152,7 @@ def test_every_rail_has_its_pass(build: Build) -> None:
     assert (start.np, start.nodes, start.pairs) == (6, 3, 6)
 
 
+@pytest.mark.any_mpi
 def test_suspects_of_every_rail_are_its_own(build: Build, tmp_path: Path) -> None:
     file = tmp_path / "rails.jsonl"
     options = ["--pretend-ppn=2", *RAILS]
@@ -162,6 +165,7 @@ def test_suspects_of_every_rail_are_its_own(build: Build, tmp_path: Path) -> Non
     assert set(parse_pairsweep(file.read_text()).quiet) == {pair}
 
 
+@pytest.mark.any_mpi
 def test_only_the_pairs_of_a_file(build: Build, tmp_path: Path) -> None:
     file = tmp_path / "pairs"
     file.write_text(
@@ -175,6 +179,7 @@ def test_only_the_pairs_of_a_file(build: Build, tmp_path: Path) -> None:
     assert (len(sweep.pairs), sweep.runs[0].pairs) == (2, 2)
 
 
+@pytest.mark.any_mpi
 def test_rounds_of_a_file(build: Build, tmp_path: Path) -> None:
     """Pairs run in the rounds that their file gives, also after an interruption."""
     file, output = tmp_path / "pairs", tmp_path / "sweep.jsonl"
@@ -200,6 +205,7 @@ def test_rounds_of_a_file(build: Build, tmp_path: Path) -> None:
     assert again.round == sweep.pairs[0].round
 
 
+@pytest.mark.any_mpi
 def test_rounds_in_parts_are_the_whole(build: Build) -> None:
     found: list[tuple[str, str]] = []
     for part, rounds in (("2", {1, 2}), ("3:4", {3, 4}), ("5:99", {5})):
@@ -210,6 +216,7 @@ def test_rounds_in_parts_are_the_whole(build: Build) -> None:
     assert sorted(found) == sorted(all_pairs(5))
 
 
+@pytest.mark.any_mpi
 @pytest.mark.parametrize(("np", "most"), [(5, 1), (6, 2)])
 def test_fewer_pairs_at_once(build: Build, np: int, most: int) -> None:
     sweep = sweep_of(build.run("pairsweep", np, *ONCE, "--quiet-pairs", str(most)))
@@ -220,6 +227,7 @@ def test_fewer_pairs_at_once(build: Build, np: int, most: int) -> None:
     assert {row.at_once for row in sweep.pairs} == expected
 
 
+@pytest.mark.any_mpi
 def test_resumes_after_every_cut(build: Build, tmp_path: Path) -> None:
     whole = tmp_path / "whole.jsonl"
     swept(build, 3, whole)
@@ -239,6 +247,7 @@ def test_resumes_after_every_cut(build: Build, tmp_path: Path) -> None:
         assert (sweep.runs[-1].pairs, sweep.runs[-1].resumed) == (3 - done, done)
 
 
+@pytest.mark.any_mpi
 def test_resumes_what_the_conductor_left(build: Build, tmp_path: Path) -> None:
     """Nodes that were left out, and pairs that hung, stay as they are."""
     file = tmp_path / "sweep.jsonl"
@@ -257,6 +266,7 @@ def test_resumes_what_the_conductor_left(build: Build, tmp_path: Path) -> None:
     assert (sweep.runs[-1].pairs, sweep.runs[-1].resumed) == (3, 3)
 
 
+@pytest.mark.any_mpi
 def test_nodes_may_differ(build: Build, tmp_path: Path) -> None:
     file = tmp_path / "sweep.jsonl"
     swept(build, 4, file)
@@ -280,6 +290,7 @@ def plant(text: str, slow: dict[tuple[str, str, int], float]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+@pytest.mark.any_mpi
 def test_suspects_are_measured_again_alone(build: Build, tmp_path: Path) -> None:
     file = tmp_path / "sweep.jsonl"
     first, second, third, *_ = [row.key for row in swept(build, 5, file).pairs]
@@ -325,6 +336,7 @@ def worse_bandwidth(row: PairRow) -> float:
     return min(row.bw_mb_per_s, row.bw_back_mb_per_s)
 
 
+@pytest.mark.any_mpi
 def test_a_slow_pair_is_found_and_is_slow_alone(build: Build) -> None:
     shim = {"SEATRIAL_TEST_SHIM": "send 1 3 1 slow"}
     done = run_shimmed(build, 4, *SHORT, "--suspect=95", **shim)
