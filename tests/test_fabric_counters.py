@@ -17,6 +17,7 @@ from seatrial.fabric.counters import (
     Grown,
     PortCounts,
     Reading,
+    by_device,
     counted,
     errors_of_links,
     grown,
@@ -27,7 +28,7 @@ from seatrial.fabric.counters import (
 from seatrial.fabric.discover import by_tools
 from seatrial.fabric.records import Device, End, Fabric, Link, write_fabric
 from seatrial.parsers.errors import ParseError
-from seatrial.parsers.fabric.ibqueryerrors import Errors, parse_data, parse_errors
+from seatrial.parsers.fabric.ibqueryerrors import Data, parse_data, parse_errors
 
 PLAN = planned(hosts=16, radix=8)
 ERRORS = """Errors for 0x200000200 "leaf01"
@@ -92,11 +93,13 @@ def test_errors_between_two_readings(running: Running, tmp_path: Path) -> None:
     assert "0 of 64 ports have errors" in text
     running.set("leaf01", 3, SymbolErrorCounter=12, PortRcvData=10**12)
     running.set("leaf02", 1, LinkDownedCounter=2)
+    running.set("cn03/mlx5_0", 1, PortRcvErrors=4)  # ibsim: port and HCA have own GUIDs
     after = tmp_path / "after.json"
     code, text, _ = watch(running, before, "--format", "json", "--output", str(after))
     assert code == 1
     bad = {(r["device"], r["port"]): r for r in json.loads(text) if r["errors"]}
-    assert set(bad) == {("leaf01", "3"), ("leaf02", "1")}
+    assert set(bad) == {("leaf01", "3"), ("leaf02", "1"), ("cn03", "mlx5_0:1")}
+    assert bad["cn03", "mlx5_0:1"]["errors"] == "PortRcvErrors 4"
     worst = bad["leaf01", "3"]
     assert worst["errors"] == "SymbolErrorCounter 7"
     assert worst["bits_received"] == pytest.approx(32e12, rel=1e-3)
@@ -107,7 +110,7 @@ def test_errors_between_two_readings(running: Running, tmp_path: Path) -> None:
     code, text, _ = watch(running, before)
     assert code == 1
     assert "leaf01 port 3" in text
-    assert "2 of 64 ports have errors" in text
+    assert "3 of 64 ports have errors" in text
     running.set("leaf01", 3, SymbolErrorCounter=0, PortRcvData=5)
     running.set("leaf02", 1, LinkDownedCounter=255)
     code, text, _ = watch(running, after, "--format", "json")
@@ -163,8 +166,24 @@ def test_the_sum_over_a_switch_is_no_port() -> None:
     port = ("0x0000000200000200", "3")
     assert answer.counts == {port: {"SymbolErrorCounter": 1234, "PortRcvData": 1728}}
     assert (answer.nodes, answer.ports) == (22, 232)
+    assert answer.names == {"0x0000000200000200": "leaf01"}
     with pytest.raises(ParseError, match="no counters of a port"):
         parse_data("\n")
+
+
+def test_errors_with_the_guid_of_a_port_are_those_of_its_hca() -> None:
+    """Real output: data have the GUID of the HCA, errors that of the port."""
+    text = ERRORS.replace('Errors for 0x200000200 "leaf01"', 'Errors for "cn40 mlx5_0"')
+    text = text.replace("0x200000200", "0x100002b01")
+    names = {"0x0000000100002b00": "cn40 mlx5_0", "0x0000000100002c00": "cn41 mlx5_0"}
+    found = by_device(parse_errors(text), Data({}, names))
+    assert {port: counts["SymbolErrorCounter"] for port, counts in found.items()} == {
+        ("0x0000000100002b00", "3"): 1234
+    }
+    for name in ("cn40 mlx5_0", "other"):  # twice, or of no device
+        names = dict.fromkeys(names, name)
+        with pytest.raises(SeatrialError, match="expected one device of this name"):
+            by_device(parse_errors(text), Data({}, names))
 
 
 def reading(at: float, words: int, **errors: int) -> Reading:
@@ -200,13 +219,13 @@ def test_outputs_that_lack_devices_are_refused() -> None:
     )
     fabric = Fabric(devices, (link,))
     data = {(device.guid, "1"): {"PortRcvData": 7} for device in devices}
-    whole = reading_of(fabric, data, Errors({}, 2, 2), 0.0)
+    whole = reading_of(fabric, data, {}, 2, 0.0)
     assert [port.received_words for port in whole.ports] == [7, 7]
     with pytest.raises(SeatrialError, match="errors of 1 devices were read, 2 are"):
-        reading_of(fabric, data, Errors({}, 1, 1), 0.0)
+        reading_of(fabric, data, {}, 1, 0.0)
     del data[devices[1].guid, "1"]
     with pytest.raises(SeatrialError, match="leaf2 is missing"):
-        reading_of(fabric, data, Errors({}, 2, 2), 0.0)
+        reading_of(fabric, data, {}, 2, 0.0)
 
 
 def test_readings_out_of_order_are_refused() -> None:

@@ -5,6 +5,7 @@ else, or its switch started anew: then what it counts since is a lower bound.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from seatrial.limits import TABLE_SIZE
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.fabric.ibqueryerrors import (
     Counts,
+    Data,
     Errors,
     Port,
     parse_data,
@@ -105,13 +107,15 @@ def rate_below(count: int, exposure: float, confidence: float = 0.95) -> float:
 def reading_of(
     fabric: Fabric,
     data: Counts,
-    errors: Errors,
+    errors: Counts,
+    nodes: int,
     at: float,
     sources: Iterable[Source] = (),
 ) -> Reading:
-    """Name the ports of two outputs; those that the fabric lacks are left out.
+    """Name the ports of data and errors; those that the fabric lacks are left out.
 
-    Raises SeatrialError if a device of the fabric is missing.
+    Raises SeatrialError if a device of the fabric is missing in the data, or if errors
+    of fewer `nodes` were read.
     """
     ends = ends_by_guid(fabric)
     asked = {guid for guid, _ in data}
@@ -122,15 +126,15 @@ def reading_of(
             f"{known[missing[0]]} is missing. Discover the fabric again, or read the "
             "counters again."
         )
-    if errors.nodes < len(known):
+    if nodes < len(known):
         raise SeatrialError(
-            f"errors of {errors.nodes} devices were read, {len(known)} are in the "
+            f"errors of {nodes} devices were read, {len(known)} are in the "
             "fabric. Read the counters again."
         )
     ports = []
     for port, counts in data.items():
         if (end := ends.get(port)) is not None:
-            found = errors.counts.get(port, {})
+            found = errors.get(port, {})
             ports.append(
                 PortCounts(
                     end,
@@ -139,6 +143,29 @@ def reading_of(
                 )
             )
     return Reading(at, tuple(sorted(ports, key=lambda one: one.end)), tuple(sources))
+
+
+def by_device(errors: Errors, data: Data) -> Counts:
+    """Return errors by the GUID of the device, as data have it.
+
+    Errors of HCAs have the GUID of the port. If no device has it, the name tells the
+    device. Raises SeatrialError if it does not.
+    """
+    guids: dict[str, list[str]] = defaultdict(list)
+    for guid, name in data.names.items():
+        guids[name].append(guid)
+    found = {}
+    for (guid, number), counts in errors.counts.items():
+        name = errors.names[guid]
+        owners = [guid] if guid in data.names else guids[name]
+        if len(owners) != 1:
+            raise SeatrialError(
+                f"errors of port {number} of {name!r} (GUID {guid}): expected one "
+                f"device of this name, got {len(owners)}. Give each HCA a node "
+                "description of its own (rdma-ndd), or read the counters again."
+            )
+        found[owners[0], number] = counts
+    return found
 
 
 def counted(fabric: Fabric) -> Reading:
@@ -152,18 +179,21 @@ def counted(fabric: Fabric) -> Reading:
 def counted_in(
     fabric: Fabric, data: Sequence[Output], errors: Sequence[Output], at: float
 ) -> Reading:
-    """Join the outputs of all subnets, read at `at` (UTC seconds); as `reading_of`."""
+    """Join the outputs of all subnets, read at `at` (UTC seconds).
+
+    Raises SeatrialError as `reading_of` and `by_device`, or if an output is damaged.
+    """
     counts: dict[Port, Mapping[str, int]] = {}
     found: dict[Port, Mapping[str, int]] = {}
-    nodes = ports = 0
-    for one in data:
-        counts |= _parsed(parse_data, one)
-    for one in errors:
-        answer = _parsed(parse_errors, one)
-        found |= answer.counts
-        nodes, ports = nodes + answer.nodes, ports + answer.ports
+    nodes = 0
+    for of_data, of_errors in zip(data, errors, strict=False):
+        read = _parsed(parse_data, of_data)
+        answer = _parsed(parse_errors, of_errors)
+        counts |= read.counts
+        found |= by_device(answer, read)
+        nodes += answer.nodes
     sources = [one.source for one in (*data, *errors)]
-    return reading_of(fabric, counts, Errors(found, nodes, ports), at, sources)
+    return reading_of(fabric, counts, found, nodes, at, sources)
 
 
 def _parsed(parse: Callable[[str], _Parsed], output: Output) -> _Parsed:

@@ -12,35 +12,47 @@ from seatrial.parsers.fabric.seen import guid_of
 
 _PORT = re.compile(r"\s+GUID (0x[0-9a-f]+) port (\d+|ALL):((?: \[\w+ == \d+[^\]]*\])+)")
 _COUNTER = re.compile(r"\[(\w+) == (\d+)")
-_DEVICE = re.compile(r'(?:Errors|Data Counters) for (?:0x[0-9a-f]+ )?"?.*')
+_DEVICE = re.compile(r'(?:Errors|Data Counters) for (?:0x[0-9a-f]+ )?"(.*)"')
 _NODES = re.compile(r"## Summary: (\d+) nodes checked, (\d+) bad nodes found")
 _PORTS = re.compile(r"##\s+(\d+) ports checked, (\d+) ports have errors.*")
 _DETAILS = re.compile(r"(\s+(?:Link info|PktsXmit|\w+Details).*|##.*|)")
 
 Port = tuple[str, str]
-"""GUID of a device, and number of its port."""
+"""GUID, and number of the port."""
 
 Counts = Mapping[Port, Mapping[str, int]]
 
 
-class Errors(NamedTuple):
-    """Ports with errors, and how many nodes and ports were asked."""
+class Data(NamedTuple):
+    """Data of ports, by the GUID of their device; names of devices by GUID."""
 
     counts: Counts
+    names: Mapping[str, str]
+
+
+class Errors(NamedTuple):
+    """Ports with errors, and how many nodes and ports were asked.
+
+    The GUID of a port is that of its switch, or of the port of an HCA, which may differ
+    from that of the HCA. `names` has the name of the device by these GUIDs.
+    """
+
+    counts: Counts
+    names: Mapping[str, str]
     nodes: int
     ports: int
 
 
-def parse_data(text: str) -> Counts:
+def parse_data(text: str) -> Data:
     """Return the counters of `ibqueryerrors --counters`: data of every port.
 
     Raises ParseError if it has none, or is damaged. Nothing marks its end: compare the
     ports with those that the fabric has.
     """
-    counts, _ = _parsed(text)
+    counts, names, _ = _parsed(text)
     if not counts:
         raise ParseError(0, "no counters of a port; expected those of every port")
-    return counts
+    return Data(counts, names)
 
 
 def parse_errors(text: str) -> Errors:
@@ -49,28 +61,32 @@ def parse_errors(text: str) -> Errors:
     Raises ParseError without the summary: ibqueryerrors ends with status 0 also if
     there is no subnet manager, and then prints nothing.
     """
-    counts, last = _parsed(text)
+    counts, names, devices = _parsed(text)
     nodes, ports = _NODES.search(text), _PORTS.search(text)
     if nodes is None or ports is None:
         raise ParseError(
-            last, "no line '## Summary: ... nodes checked'; cut off, or no fabric"
+            text.count("\n"),
+            "no line '## Summary: ... nodes checked'; cut off, or no fabric",
         )
-    bad = {guid for guid, _ in counts}
-    if len(bad) != int(nodes[2]) or len(counts) != int(ports[2]):
+    if devices != int(nodes[2]) or len(counts) != int(ports[2]):
         raise ParseError(
-            last,
-            f"{nodes[2]} bad nodes and {ports[2]} ports announced, got {len(bad)} and "
+            text.count("\n"),
+            f"{nodes[2]} bad nodes and {ports[2]} ports announced, got {devices} and "
             f"{len(counts)}",
         )
-    return Errors(counts, int(nodes[1]), int(ports[1]))
+    return Errors(counts, names, int(nodes[1]), int(ports[1]))
 
 
-def _parsed(text: str) -> tuple[dict[Port, dict[str, int]], int]:
-    """Return the counters of single ports, and the number of the last line."""
+def _parsed(text: str) -> tuple[dict[Port, dict[str, int]], dict[str, str], int]:
+    """Return counters of single ports, names of devices, and the number of devices."""
     counts: dict[Port, dict[str, int]] = {}
+    names: dict[str, str] = {}
+    name, devices = "", 0
     lines = text.split("\n")
     if lines[-1]:
-        raise ParseError(len(lines), f"cut off in {lines[-1]!r}")
+        raise ParseError(
+            len(lines), f"cut off in {lines[-1]!r}. Run ibqueryerrors again."
+        )
     for number, line in enumerate(lines, 1):
         if match := _PORT.fullmatch(line):
             if match[2] == "ALL":  # the sum over a switch
@@ -78,7 +94,10 @@ def _parsed(text: str) -> tuple[dict[Port, dict[str, int]], int]:
             port = guid_of(match[1]), match[2]
             if port in counts:
                 raise ParseError(number, f"port {match[2]} of {match[1]} twice")
-            counts[port] = {name: int(n) for name, n in _COUNTER.findall(match[3])}
-        elif not (_DEVICE.fullmatch(line) or _DETAILS.fullmatch(line)):
+            counts[port] = {key: int(n) for key, n in _COUNTER.findall(match[3])}
+            names[port[0]] = name
+        elif match := _DEVICE.fullmatch(line):
+            name, devices = match[1], devices + 1
+        elif not _DETAILS.fullmatch(line):
             raise ParseError(number, f"{line!r} is no line of ibqueryerrors")
-    return counts, len(lines)
+    return counts, names, devices
