@@ -68,7 +68,9 @@ def parse_db_csv(text: str) -> Seen:
         if name not in sections:
             last = text.count("\n")
             raise ParseError(
-                last, f"no section START_{name}; the file is cut off or not db_csv"
+                last,
+                f"no section START_{name}; the file is cut off or not db_csv. Run "
+                "ibdiagnet again.",
             )
     seen = Seen()
     firmware = {row.guid("NodeGUID", "NodeGuid"): row for row in _info(sections)}
@@ -97,7 +99,9 @@ def _sections(text: str) -> dict[str, list[_Row]]:
     """Split the file; ParseError if a section has no end or a row has too few cells."""
     lines = text.split("\n")
     if lines[-1]:
-        raise ParseError(len(lines), f"cut off in {lines[-1][:60]!r}")
+        raise ParseError(
+            len(lines), f"cut off in {lines[-1][:60]!r}. Run ibdiagnet again."
+        )
     sections: dict[str, list[_Row]] = {}
     name, start, columns = "", 0, list[str]()
     for number, line in enumerate(lines, 1):
@@ -123,8 +127,8 @@ def _sections(text: str) -> dict[str, list[_Row]]:
                 row = dict(zip(columns, cells, strict=False))
                 sections[name].append(_Row(number, row))
     if name:
-        reason = f"START_{name} of line {start} has no end: the file is cut off"
-        raise ParseError(len(lines) - 1, reason)
+        reason = f"START_{name} of line {start} has no end: the file is cut off. Run "
+        raise ParseError(len(lines) - 1, reason + "ibdiagnet again.")
     return sections
 
 

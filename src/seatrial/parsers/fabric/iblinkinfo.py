@@ -42,7 +42,7 @@ def parse_iblinkinfo(text: str) -> Seen:
     """
     lines = text.split("\n")
     if lines[-1]:
-        raise ParseError(len(lines), f"cut off in {lines[-1]!r}")
+        raise ParseError(len(lines), f"cut off in {lines[-1]!r}. Run iblinkinfo again.")
     seen = Seen()
     fars: dict[Place, tuple[int, str, int, str]] = {}
     header: tuple[Kind, str, str] = ("host", "", "")

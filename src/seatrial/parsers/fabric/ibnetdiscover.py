@@ -54,7 +54,9 @@ def parse_ibnetdiscover(text: str) -> Seen:
             raise ParseError(1, "output of `ibnetdiscover -p`; run it without -p")
         raise ParseError(1, f"expected {_START!r}, the start of ibnetdiscover's output")
     if lines[-1]:
-        raise ParseError(len(lines), f"cut off in {lines[-1]!r}")
+        raise ParseError(
+            len(lines), f"cut off in {lines[-1]!r}. Run ibnetdiscover again."
+        )
     seen, blocks = Seen(), dict[str, _Block]()
     block: _Block | None = None
     for number, line in enumerate(lines, 1):

@@ -39,7 +39,9 @@ def parse_sminfo(text: str) -> list[SeenManager]:
         match = _SMINFO.fullmatch(line.rstrip())
         if match is None:
             if line.startswith("sminfo: sm "):
-                raise ParseError(number, f"cut off or damaged: {line!r}")
+                raise ParseError(
+                    number, f"cut off or damaged: {line!r}. Run sminfo again."
+                )
             continue
         if match[4] not in _STATES:
             raise ParseError(number, f"unknown state SMINFO_{match[4]}")
@@ -64,7 +66,9 @@ def parse_smir(text: str) -> list[SeenManager]:
     managers = []
     for number, fields in records:
         if fields.keys() != {"GUID", "LID", "Priority", "SMState"}:
-            raise ParseError(number, "cut off: an SMInfoRecord without SMState")
+            raise ParseError(
+                number, "cut off: an SMInfoRecord without SMState. Run saquery again."
+            )
         state = int(fields["SMState"].split()[0])
         if state not in _NAMES:
             raise ParseError(number, f"unknown SMState {state}")
