@@ -140,7 +140,7 @@ def test_login_node_that_does_not_answer(command: list[str], error: str) -> None
 @pytest.mark.parametrize("data", ["!!!!", "aGVsbG8="])
 def test_damaged_outputs_are_an_error(data: str) -> None:
     text = f"data\t\t\tt\n{data}\nend\tlogin\t\tt\n"
-    with pytest.raises(SeatrialError, match="damaged output of the login node"):
+    with pytest.raises(SeatrialError, match="the login node: damaged output"):
         collect(["cat"], text, "t")
 
 

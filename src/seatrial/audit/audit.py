@@ -14,6 +14,7 @@ from seatrial.audit.rows import NodeClass, Row, rows_of
 from seatrial.errors import Exit, SeatrialError
 from seatrial.system.doctor.probe import access, host_list
 from seatrial.system.login_node import Remote
+from seatrial.system.login_shell import SHELL
 from seatrial.system.playbooks import playbook
 
 SETTINGS = {
@@ -34,7 +35,7 @@ def through_slurm(
     ]
     names = " ".join(sysctls(declaration))
     script, token = login_script(remote.prefix, classes, names, settings["root"])
-    return collect(remote.ssh(["bash", "-l", "-s"]), script, token)
+    return collect(remote.ssh(SHELL), script, token)
 
 
 def through_ssh(home: Path, system: str, declaration: HardwareFile) -> Collected:

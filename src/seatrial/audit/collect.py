@@ -1,13 +1,8 @@
 """Raw settings of the nodes of a system: through Slurm, by ssh, or of a folder."""
 
-import base64
-import binascii
-import io
 import json
 import secrets
 import shlex
-import subprocess
-import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -17,6 +12,7 @@ import msgspec
 
 from seatrial.errors import SeatrialError
 from seatrial.names import checked_name, node_set
+from seatrial.system.login_shell import run_script, unpacked
 
 TIMEOUT_S = 900
 _IDLE = "idle,reserved,maint"
@@ -88,27 +84,15 @@ def login_script(
     return "\n".join([*lines, scripts.joinpath("login.sh").read_text()]), token
 
 
-def collect(command: list[str], script: str, token: str) -> Collected:
+def collect(command: Sequence[str], script: str, token: str) -> Collected:
     """Run the script by a command (bash here, or ssh to the login node).
 
     Raises SeatrialError if it does not end.
     """
-    try:
-        done = subprocess.run(
-            command,
-            input=script,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SeatrialError(f"audit: no end within {TIMEOUT_S} s") from error
-    collected, ended = _read(done.stdout, token)
+    text, reason = run_script(command, script, TIMEOUT_S)
+    collected, ended = _read(text, token)
     if not ended and not collected.errors:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise SeatrialError(f"audit: the login node does not answer: {lines[-1]}")
+        raise SeatrialError(f"the login node does not answer: {reason}")
     return collected
 
 
@@ -134,26 +118,8 @@ def _read(text: str, token: str) -> tuple[Collected, bool]:
             data = []
         ended = ended or word == "end"
     if data and ended:
-        collected.raw = _unpack("".join(data))
+        collected.raw = unpacked("".join(data), "the login node", _LARGEST)
     return collected, ended
-
-
-def _unpack(text: str) -> dict[str, str]:
-    """Return the files of a tar archive in base64."""
-    try:
-        packed = io.BytesIO(base64.b64decode(text, validate=True))
-        with tarfile.open(fileobj=packed, mode="r:gz") as tar:
-            found = {}
-            for member in tar:
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is not None and member.size <= _LARGEST:
-                    name = member.name.removeprefix("./")
-                    found[name] = content.read().decode("utf-8", errors="replace")
-            return found
-    except (binascii.Error, tarfile.TarError, EOFError, OSError) as error:
-        raise SeatrialError(
-            f"audit: damaged output of the login node: {error}"
-        ) from error
 
 
 def save(folder: Path, collected: Collected) -> None:

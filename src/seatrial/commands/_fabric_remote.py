@@ -74,6 +74,7 @@ def _asked_nodes(home: Path, system: str) -> "Collected":
     from seatrial.system.description import is_provisioned
     from seatrial.system.doctor.probe import access, host_list
     from seatrial.system.login_node import load_remote, login_variables
+    from seatrial.system.login_shell import SHELL
 
     remote = load_remote(home, system)
     settings = login_variables(home / "inventories" / system, home, SETTINGS)
@@ -84,9 +85,8 @@ def _asked_nodes(home: Path, system: str) -> "Collected":
     script, token = login_script(
         remote.prefix, classes, "", node_script=_LLDP, job="seatrial-lldp"
     )
-    shell = ["bash", "-l", "-s"]
     here = is_provisioned(home, system)
-    return collect(shell if here else remote.ssh(shell), script, token)
+    return collect(SHELL if here else remote.ssh(SHELL), script, token)
 
 
 def _lldp_texts(collected: "Collected") -> tuple[dict[str, str], list[str]]:

@@ -1,18 +1,15 @@
 """Run the tools of the fabric by ssh, where they are installed and have the rights."""
 
-import base64
-import binascii
-import io
 import secrets
 import shlex
-import subprocess
-import tarfile
 from collections.abc import Sequence
 from importlib.resources import files
 
 from seatrial.errors import SeatrialError
 from seatrial.fabric.tools import TIMEOUT_S, Done, Output, output_of
+from seatrial.limits import RAW_SIZE
 from seatrial.system.login_node import Remote
+from seatrial.system.login_shell import SHELL, run_script, unpacked
 
 Command = tuple[str, ...]
 
@@ -22,10 +19,9 @@ def command_of(remote: Remote, host: str | None) -> list[str]:
 
     It never asks for a password.
     """
-    shell = ["bash", "-l", "-s"]
     if host is None:
-        return remote.ssh(shell)
-    return remote.ssh(["ssh", "-T", "-o", "BatchMode=yes", host, shlex.join(shell)])
+        return remote.ssh(SHELL)
+    return remote.ssh(["ssh", "-T", "-o", "BatchMode=yes", host, shlex.join(SHELL)])
 
 
 def run_remotely(command: Sequence[str], tools: Sequence[Command]) -> list[Output]:
@@ -37,28 +33,16 @@ def run_remotely(command: Sequence[str], tools: Sequence[Command]) -> list[Outpu
     token = secrets.token_hex(8)
     listed = "\n".join(map(" ".join, tools))
     script = files("seatrial.fabric").joinpath("tools.sh").read_text()
-    text = f"token={token}\ntools={shlex.quote(listed)}\n{script}"
-    try:
-        done = subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SeatrialError(f"ssh: timed out after {TIMEOUT_S} s") from error
-    head, ended, packed = done.stdout.partition(f" {token}\n")
+    variables = f"token={token}\ntools={shlex.quote(listed)}\n"
+    text, reason = run_script(command, variables + script, TIMEOUT_S)
+    head, ended, packed = text.partition(f" {token}\n")
     if not ended:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise SeatrialError(
-            f"ssh: {lines[-1]}. The tools of the fabric run on the login node, or on "
+            f"ssh: {reason}. The tools of the fabric run on the login node, or on "
             "fabric_host of fabric.yml: check that you reach it without a password."
         )
     host = head.splitlines()[-1]
-    outputs = [output_of(one) for one in _unpacked(packed, host)]
+    outputs = [output_of(one) for one in _runs(packed, host)]
     needed = tools[0][0]
     if not any(one.tool == needed for one in outputs):
         raise SeatrialError(
@@ -68,18 +52,9 @@ def run_remotely(command: Sequence[str], tools: Sequence[Command]) -> list[Outpu
     return outputs
 
 
-def _unpacked(packed: str, host: str) -> list[Done]:
+def _runs(packed: str, host: str) -> list[Done]:
     """Return the runs of the tools in their order."""
-    try:
-        content = io.BytesIO(base64.b64decode(packed))
-        with tarfile.open(fileobj=content, mode="r:gz") as tar:
-            texts = {
-                member.name.removeprefix("./"): file.read().decode(errors="replace")
-                for member in tar
-                if (file := tar.extractfile(member)) is not None
-            }
-    except (binascii.Error, tarfile.TarError, EOFError, OSError) as error:
-        raise SeatrialError(f"{host}: damaged output of ssh: {error}") from error
+    texts = unpacked(packed, host, RAW_SIZE.most)
     numbers = sorted(int(name[:-4]) for name in texts if name.endswith(".run"))
     return [_done(texts, number, host) for number in numbers]
 

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Remote:
     prefix: str
     options: tuple[str, ...] = ()
 
-    def ssh(self, command: list[str], *, tty: bool = False) -> list[str]:
+    def ssh(self, command: Sequence[str], *, tty: bool = False) -> list[str]:
         """Return the local command that runs a command there."""
         flags = ["-tt" if tty else "-T", *_NOTICE_LOSS]
         return ["ssh", *flags, *self.options, self.host, shlex.join(command)]

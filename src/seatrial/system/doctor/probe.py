@@ -2,7 +2,6 @@
 
 import secrets
 import shlex
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from seatrial.system.login_node import Remote
+from seatrial.system.login_shell import SHELL, run_script
 
 TIMEOUT_S = 600
 SETTINGS = {
@@ -57,30 +57,17 @@ class Facts:
 def probe(remote: Remote, settings: Mapping[str, Any]) -> Facts:
     """Run the probe on the login node; nothing stays there but an empty prefix."""
     token = secrets.token_hex(8)
-    return run_script(remote, probe_script(remote.prefix, token, settings), token)
+    return run_probe(remote, probe_script(remote.prefix, token, settings), token)
 
 
-def run_script(remote: Remote, script: str, token: str = "") -> Facts:
+def run_probe(remote: Remote, script: str, token: str = "") -> Facts:
     """Run a script of facts on the login node, in a login shell."""
     facts = Facts(token, sent=time.time())
-    try:
-        done = subprocess.run(
-            remote.ssh(["bash", "-l", "-s"]),
-            input=script,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        facts.error = f"no end within {TIMEOUT_S} s"
-        return facts
+    text, reason = run_script(remote.ssh(SHELL), script, TIMEOUT_S)
     facts.received = time.time()
-    read_facts(done.stdout, facts)
+    read_facts(text, facts)
     if not facts.first("end"):
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        facts.error = lines[-1] if lines else f"exit status {done.returncode}"
+        facts.error = reason
     return facts
 
 

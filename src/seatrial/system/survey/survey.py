@@ -9,7 +9,7 @@ from importlib.resources import files
 from seatrial.errors import SeatrialError
 from seatrial.system.doctor.finding import version_of
 from seatrial.system.doctor.node_findings import SUITE_PYTHON
-from seatrial.system.doctor.probe import Facts, run_script
+from seatrial.system.doctor.probe import Facts, run_probe
 from seatrial.system.login_node import Remote
 from seatrial.system.survey.mpi_stacks import Stack, find_stacks
 from seatrial.system.survey.slurm_records import (
@@ -94,7 +94,7 @@ def survey(remote: Remote) -> Survey:
     scripts = files("seatrial.system")
     names = ("doctor/facts.sh", "survey/login.sh")
     script = "\n".join(scripts.joinpath(name).read_text() for name in names)
-    return read_survey(run_script(remote, script), remote.host)
+    return read_survey(run_probe(remote, script), remote.host)
 
 
 def read_survey(facts: Facts, host: str) -> Survey:
