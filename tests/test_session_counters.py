@@ -3,16 +3,19 @@
 import gzip
 import json
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
 import pytest
+from cabled_fabric import planned
 from click.testing import CliRunner
 from fake_counters import MLX5_IB, MLX5_ROCE, write_ports
 from fake_home import CRITERIA, fake_program, write, write_home
 from fake_slurm import stand_in
+from ibsim_fabric import ibsim
 from rich.console import Console
 from test_repeat import DIES, ONCE
 
@@ -24,8 +27,9 @@ from seatrial.campaign.session_counters import SessionCounters, Snapshot
 from seatrial.cli import main
 from seatrial.criteria.criteria import Criteria
 from seatrial.errors import SeatrialError
-from seatrial.fabric.counters import PortCounts, Reading
-from seatrial.fabric.records import End, Fabric, write_fabric
+from seatrial.fabric.counters import Reading, counted
+from seatrial.fabric.discover import by_tools
+from seatrial.fabric.records import Fabric, write_fabric
 from seatrial.judge.judge import judge
 from seatrial.report.node_heatmap import node_metrics
 from seatrial.runs.closed_run import COUNTERS_TABLE, Run, load_run
@@ -33,6 +37,7 @@ from seatrial.runs.counters_table import SCHEMA, parse_counters
 from seatrial.runs.open_run import RunFolder
 from seatrial.system.description import load_system
 
+T = TypeVar("T")
 SRUN = """
 echo "$*" >> {at}/sruns
 for argument; do case $argument in --nodelist=*) nodes=${{argument#*=}};; esac; done
@@ -313,28 +318,47 @@ def test_completing_nodes_are_waited_for(cluster: Cluster) -> None:
 
 
 def test_the_fabric_is_read_where_it_is_declared(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By ibqueryerrors on this machine, of all ports: also those of switches."""
+    """By the real ibqueryerrors, on ibsim, of all ports: also those of switches."""
     etc = cluster.home / "etc/lab"
     (etc / "fabric.yml").write_text("fabric_counters: {source: fabric}\n")
-    write_fabric(etc / "fabric.json", Fabric((), ()))
-    ends = End("cn01", "mlx5_0:1"), End("leaf01", "3")
-    readings = iter(
-        Reading(at, tuple(PortCounts(end, errors, at * 10**9) for end in ends))
-        for at, errors in ((1, {}), (2, {"SymbolErrorCounter": 4, "VL15Dropped": 1}))
-    )
-    monkeypatch.setattr(session_counters, "counted", lambda _: next(readings))
-    run = cluster.run()
+    plan = planned(hosts=4, radix=4, prefix="cn0")
+    with ibsim(tmp_path / "ibsim", plan.cables, plan.kinds) as fabric:
+        fabric.start_manager()
+
+        def with_ibsim(read: Callable[..., T], *arguments: Any) -> T:
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in fabric.environment.items():
+                    patch.setenv(name, value)
+                return read(*arguments)
+
+        def read_then_plant(found: Fabric) -> Reading:
+            reading = with_ibsim(counted, found)
+            fabric.console(
+                'PerformanceSet "leaf01"[1] PortCounters.SymbolErrorCounter=4',
+                'PerformanceSet "leaf01"[1] PortCountersExtended.PortRcvData=10000000',
+                'PerformanceSet "cn01/mlx5_0"[1] PortCounters.VL15Dropped=1',
+            )
+            return reading
+
+        write_fabric(etc / "fabric.json", with_ibsim(by_tools))
+        monkeypatch.setattr(session_counters, "counted", read_then_plant)
+        run = cluster.run()
     assert cluster.readings == []
     rows = ports(run)
-    switch = rows["echo-1", "leaf01", "3"]
-    assert (switch["symbol_error"], switch["VL15_dropped"]) == (4, 1)
+    assert len(rows) == 2 * len(plan.cables)
+    switch = rows["echo-1", "leaf01", "1"]
+    assert (switch["symbol_error"], switch["VL15_dropped"]) == (4, 0)
     assert (switch["link_downed"], switch["node_class"]) == (0, None)
-    assert rows["echo-1", "cn01", "mlx5_0:1"]["node_class"] == "batch"
+    assert switch["bits_received"] == pytest.approx(32e7, rel=1e-2)
+    assert switch["bit_error_rate_below"] == pytest.approx(9.1535 / 32e7, rel=1e-2)
+    host = rows["echo-1", "cn01", "mlx5_0:1"]
+    assert (host["VL15_dropped"], host["node_class"]) == (1, "batch")
+    assert sum(row["errors"] for row in rows.values()) == 5
     file = run.path / "raw/echo-1/counters-end.json.gz"
     kept = msgspec.json.decode(gzip.decompress(file.read_bytes()), type=Reading)
-    assert [port.end for port in kept.ports] == [*ends]
+    assert len(kept.ports) == len(rows)
 
 
 def test_a_fabric_that_is_not_read_is_missing(cluster: Cluster) -> None:
