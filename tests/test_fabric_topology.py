@@ -1,5 +1,7 @@
 """Slurm's topology from the fabric, and the site's own against it."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from cabled_fabric import Cabled, planned
@@ -7,14 +9,9 @@ from cabled_fabric import Cabled, planned
 from seatrial.errors import SeatrialError
 from seatrial.fabric.findings import exit_status
 from seatrial.fabric.records import End
-from seatrial.fabric.topology import (
-    check,
-    conf,
-    of_fabric,
-    of_plan,
-    read_topology,
-    yaml_text,
-)
+from seatrial.fabric.topology import conf, of_fabric, of_plan, yaml_text
+from seatrial.fabric.topology_check import check
+from seatrial.fabric.topology_file import read_topology
 
 CONF = """\
 # Written by `seatrial fabric topology`. slurm.conf: topology/tree
@@ -31,6 +28,8 @@ SwitchName=sw3 Level=0 LinkSpeed=1 Nodes=cn[17-20]
 SwitchName=top Level=1 LinkSpeed=1 Nodes=cn[01-20] Switches=sw[1-3]
 """
 SMALL = planned(hosts=20)
+SHOWN_BY_SLURM = Path(__file__).parent / "data/fabric/slurm"
+YAML = yaml_text(of_plan(SMALL))
 
 
 def test_conf_of_two_levels() -> None:
@@ -76,7 +75,17 @@ def test_yaml_is_what_slurm_reads() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", [CONF, SHOWN])
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONF,
+        SHOWN,
+        CONF.replace("SwitchName", "switchname").replace(" Nodes=", " \\\n nodes="),
+        YAML,
+        YAML.replace("---\n", "---\n- {topology: flat, flat: true}\n"),
+    ],
+    ids=["conf", "shown", "keys", "yaml", "two"],
+)
 def test_topology_as_cabled_has_no_finding(text: str) -> None:
     assert check(read_topology(text, "t"), of_plan(SMALL)) == []
 
@@ -88,12 +97,33 @@ def test_nodes_on_another_leaf_missing_and_unknown() -> None:
         (one.verdict, str(one.spots[0]), one.declared, one.actual) for one in findings
     ]
     assert leafs == [
-        ("absent", "cn08", "leaf leaf01", "not listed"),
+        ("absent", "cn08", "not listed", "leaf leaf01"),
         ("drift", "cn17", "leaf sw1", "leaf leaf03"),
         ("odd", "cn21", "leaf sw3", "not in the fabric"),
     ]
     assert findings[1].lines == (1,)
     assert exit_status(findings) == 1
+
+
+@pytest.mark.parametrize("file", sorted(SHOWN_BY_SLURM.iterdir()), ids=lambda f: f.name)
+def test_what_slurm_shows_of_files_that_were_written(file: Path) -> None:
+    """Real output of slurmctld 22.05 (topology.conf) and 26.05 (topology.yaml)."""
+    plan = of_plan(planned(hosts=64, radix=36))
+    switches = read_topology(file.read_text(), str(file))
+    assert check(switches, plan) == []
+    assert [one.name for one in switches] == [one.name for one in plan]
+
+
+def test_node_on_two_leafs_and_a_leaf_that_is_two_switches() -> None:
+    text = SHOWN.replace("Nodes=cn[09-16]", "Nodes=cn[08-16]")
+    text = text.replace("Nodes=cn[17-20]", "Nodes=cn[17-19]")
+    text += "SwitchName=sw4 Level=0 LinkSpeed=1 Nodes=cn20\n"
+    findings = check(read_topology(text, "t"), of_plan(SMALL))
+    assert [(one.verdict, one.declared, one.actual) for one in findings[:2]] == [
+        ("drift", "leaf sw1 and leaf sw2", "leaf leaf01"),
+        ("drift", "leaf sw4", "leaf leaf03"),
+    ]
+    assert findings[0].lines == (1, 2)
 
 
 def test_upper_switch_that_joins_other_leafs() -> None:
@@ -115,9 +145,22 @@ def test_upper_switch_that_joins_other_leafs() -> None:
             "SwitchName=a Nodes=cn1\nSwitchName=a Nodes=cn2\n",
             "t:2: switch 'a' of line 1",
         ),
-        ("SwitchName=a Switches=b\n", "t:1: Switches: unknown switch 'b'. Add it."),
+        ("SwitchName=a Switches=b\n", "t:1: a: unknown switch 'b'. Add it."),
         ("Switchname a\n", "t:1: expected SwitchName="),
-        ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "is above itself"),
+        (
+            "SwitchName=a Switches=b\nSwitchName=b Switches=a\n",
+            "t:1: switch 'a' is above itself. Expected a tree.",
+        ),
+        (
+            "- topology: a\n  tree: {switches: [{switch: s, nodes: 'n[1-'}]}\n",
+            "t:2: nodes: ",
+        ),
+        (
+            "- topology: a\n  tree:\n    switches:\n    - nodes: n1\n",
+            "t:4: [0].tree.switches[0].switch: expected the name of the switch",
+        ),
+        ("- topology: a\n  flat: true\n", "t:1: [0]: expected a tree or blocks"),
+        ("---\n[]\n", "t:2: expected a list of topologies, got []."),
     ],
 )
 def test_damaged_topology(text: str, message: str) -> None:

@@ -223,13 +223,15 @@ def diff(
 @click.argument("system", type=options.SYSTEM)
 @fabric_option
 @_plan
-@options.form("topology.conf, or topology.yaml of Slurm 25.05.", ("conf", "yaml"))
+@options.form(
+    "topology.conf, or topology.yaml of Slurm 25.05 and later.", ("conf", "yaml")
+)
 @click.option("--output", type=options.FILE, help="File to write.")
 @click.option(
     "--check",
     "site_file",
     type=options.PRESENT_FILE,
-    help="Compare this topology.conf, or output of `scontrol show topology`.",
+    help="Compare this topology.conf or .yaml, or output of `scontrol show topology`.",
 )
 @click.pass_context
 def topology(
@@ -251,20 +253,22 @@ def topology(
 
     Example: seatrial fabric topology SYSTEM --fabric fabric.json --check topology.conf
     """
-    from seatrial.fabric import topology as slurm
     from seatrial.fabric.findings import exit_status
     from seatrial.fabric.records import read_fabric
+    from seatrial.fabric.topology import conf, of_fabric, of_plan, yaml_text
+    from seatrial.fabric.topology_check import check
+    from seatrial.fabric.topology_file import read_topology
 
     if fabric_file is not None:
-        switches = slurm.of_fabric(read_fabric(fabric_file))
+        switches = of_fabric(read_fabric(fabric_file))
     else:
-        switches = slurm.of_plan(_planned(system, plan_file))
+        switches = of_plan(_planned(system, plan_file))
     if site_file is None:
-        write = slurm.conf if form == "conf" else slurm.yaml_text
+        write = conf if form == "conf" else yaml_text
         save_text(write(switches), output)
         return
     text = site_file.read_text("utf-8", errors="replace")
-    findings = slurm.check(slurm.read_topology(text, str(site_file)), switches)
+    findings = check(read_topology(text, str(site_file)), switches)
     write_findings(findings, "table")
     ctx.exit(exit_status(findings))
 
