@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from cabled_fabric import planned
 from conftest import HOME, Lab
 from lab_runs import (
     begin,
@@ -20,6 +21,9 @@ from lab_runs import (
     wait_for_job,
 )
 
+from seatrial.fabric.topology import conf, of_plan
+from seatrial.fabric.topology_check import check
+from seatrial.fabric.topology_file import read_topology
 from seatrial.runs.closed_run import load_run
 from seatrial.system.lab import cluster
 
@@ -50,6 +54,27 @@ def test_all_nodes_are_idle_below_their_leafs(scale: Lab) -> None:
     topology = scale.ssh("mhead", "scontrol show topology").stdout
     leafs = re.findall(r"SwitchName=(leaf\d+) Level=0 .*Nodes=(\S+)", topology)
     assert leafs == [("leaf01", "n[0001-0032]"), ("leaf02", "n[0033-0064]")]
+
+
+def test_slurm_loads_the_topology_that_fabric_writes(scale: Lab) -> None:
+    """Three levels of a plan, other leafs than the inventory's; which come back."""
+    plan = planned(kind="fat-tree-3", hosts=NODES, radix=8, prefix="n00")
+    file = "/etc/slurm/topology.conf"
+    load = f"sudo cp {file} {file}.own && sudo tee {file} && sudo scontrol reconfigure"
+    text = shlex.quote(conf(of_plan(plan)))
+    done = scale.ssh("mhead", f"printf %s {text} | ({load})")
+    assert done.returncode == 0, done.stderr
+    shown = scale.ssh("mhead", "scontrol show topology").stdout
+    back = f"sudo mv {file}.own {file} && sudo scontrol reconfigure"
+    assert scale.ssh("mhead", back).returncode == 0
+    switches = read_topology(shown, "scontrol")
+    assert len(switches) == 16 + 4 + 1
+    assert {node: one.name for one in switches for node in one.nodes} == {
+        cable.a.device: cable.b.device
+        for cable in plan.cables
+        if plan.kinds[cable.a.device] == "host"
+    }
+    assert check(switches, of_plan(plan)) == []
 
 
 def test_a_step_runs_on_every_node_and_knows_its_name(scale: Lab) -> None:
