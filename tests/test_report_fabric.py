@@ -281,6 +281,9 @@ def test_all_forms_have_the_chapter() -> None:
     (figure,) = chapter["figures"][0]["row"]
     assert "var(--" not in figure["svg"]
     assert figure["alt"].startswith("Drawing of the fabric: 64 nodes, 12 switches")
+    (act_on,) = [one for one in data["fronts"][0]["lists"] if one["title"] == "Act on"]
+    swapped = "cable c00064: R4 cn64 port mlx5_0:1 (rail0) - R1 leaf08 port 8"
+    assert any(swapped in item["place"] for item in act_on["items"])
     text = summary(content)
     assert "## Fabric\n" in text
     assert "| drift | c00127 | R1 leaf08 port 15 |" in text

@@ -159,7 +159,9 @@ def _marks(
     for mark in _MARKS:
         pitch = mark + (1.5 if mark > 3 else 1)
         columns = max(1, int((2 * least + 1) / pitch))
-        depth = math.ceil(most / columns) * pitch
+        rows = math.ceil(most / columns)
+        columns = math.ceil(most / max(rows, 1)) or 1  # all rows are alike
+        depth = rows * pitch
         if depth <= _DEEPEST and pitch <= 2 * least + 2:
             break
     marks = {}

@@ -13,6 +13,9 @@ _DETAILS = (
 """Levels of detail: items of each list, reasons of each, headline numbers of each
 area, and characters of a text. The first that fits is printed."""
 
+_PLACE = 400
+"""Characters of a place at most: both ends of four cables."""
+
 
 def fronts(front: Front) -> list[dict[str, Any]]:
     """Return page one at each level of detail, the fullest first."""
@@ -27,7 +30,7 @@ def _front(
     def act_on(items: Sequence[ActOn]) -> list[dict[str, Any]]:
         return [
             {
-                "place": text.shortened(item.place, 100),
+                "place": text.shortened(item.place, max(100, min(longest, _PLACE))),
                 "reasons": [
                     text.shortened(reason, longest) for reason in item.reasons[:reasons]
                 ],
