@@ -15,6 +15,7 @@ _COUNTER = re.compile(r"\[(\w+) == (\d+)")
 _DEVICE = re.compile(r'(?:Errors|Data Counters) for (?:0x[0-9a-f]+ )?"(.*)"')
 _NODES = re.compile(r"## Summary: (\d+) nodes checked, (\d+) bad nodes found")
 _PORTS = re.compile(r"##\s+(\d+) ports checked, (\d+) ports have errors.*")
+_FAILURES = re.compile(r"##\s+(\d+) PMA query failures")
 _DETAILS = re.compile(r"(\s+(?:Link info|PktsXmit|\w+Details).*|##.*|)")
 
 Port = tuple[str, str]
@@ -46,28 +47,21 @@ class Errors(NamedTuple):
 def parse_data(text: str) -> Data:
     """Return the counters of `ibqueryerrors --counters`: data of every port.
 
-    Raises ParseError if it has none, or is damaged. Nothing marks its end: compare the
-    ports with those that the fabric has.
+    Raises ParseError as `parse_errors`.
     """
     counts, names, _ = _parsed(text)
-    if not counts:
-        raise ParseError(0, "no counters of a port; expected those of every port")
+    _summary(text)
     return Data(counts, names)
 
 
 def parse_errors(text: str) -> Errors:
     """Return the counters of `ibqueryerrors --data`: ports with an error.
 
-    Raises ParseError without the summary: ibqueryerrors ends with status 0 also if
-    there is no subnet manager, and then prints nothing.
+    Raises ParseError if a query failed, or without the summary: ibqueryerrors ends with
+    status 0 also if there is no subnet manager, and then prints nothing.
     """
     counts, names, devices = _parsed(text)
-    nodes, ports = _NODES.search(text), _PORTS.search(text)
-    if nodes is None or ports is None:
-        raise ParseError(
-            text.count("\n"),
-            "no line '## Summary: ... nodes checked'; cut off, or no fabric",
-        )
+    nodes, ports = _summary(text)
     if devices != int(nodes[2]) or len(counts) != int(ports[2]):
         raise ParseError(
             text.count("\n"),
@@ -75,6 +69,17 @@ def parse_errors(text: str) -> Errors:
             f"{len(counts)}",
         )
     return Errors(counts, names, int(nodes[1]), int(ports[1]))
+
+
+def _summary(text: str) -> tuple[re.Match[str], re.Match[str]]:
+    """Return the lines of nodes and ports at the end; ParseError without them."""
+    nodes, ports = _NODES.search(text), _PORTS.search(text)
+    if nodes is None or ports is None:
+        raise ParseError(
+            text.count("\n"),
+            "no line '## Summary: ... nodes checked'; cut off, or no fabric",
+        )
+    return nodes, ports
 
 
 def _parsed(text: str) -> tuple[dict[Port, dict[str, int]], dict[str, str], int]:
@@ -98,6 +103,12 @@ def _parsed(text: str) -> tuple[dict[Port, dict[str, int]], dict[str, str], int]
             names[port[0]] = name
         elif match := _DEVICE.fullmatch(line):
             name, devices = match[1], devices + 1
+        elif match := _FAILURES.fullmatch(line):
+            raise ParseError(
+                number,
+                f"{match[1]} queries of counters failed, and their ports would look "
+                "sound. Run ibqueryerrors again.",
+            )
         elif not _DETAILS.fullmatch(line):
             raise ParseError(number, f"{line!r} is no line of ibqueryerrors")
     return counts, names, devices
