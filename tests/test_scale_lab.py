@@ -60,9 +60,10 @@ def test_slurm_loads_the_topology_that_fabric_writes(scale: Lab) -> None:
     """Three levels of a plan, other leafs than the inventory's; which come back."""
     plan = planned(kind="fat-tree-3", hosts=NODES, radix=8, prefix="n00")
     file = "/etc/slurm/topology.conf"
-    load = f"sudo cp {file} {file}.own && sudo tee {file} && sudo scontrol reconfigure"
     text = shlex.quote(conf(of_plan(plan)))
-    done = scale.ssh("mhead", f"printf %s {text} | ({load})")
+    load = f"sudo tee {file}.new && sudo cp {file} {file}.own"
+    load += f" && sudo mv {file}.new {file} && sudo scontrol reconfigure"
+    done = scale.ssh("mhead", f"printf %s {text} | {load}")
     assert done.returncode == 0, done.stderr
     shown = scale.ssh("mhead", "scontrol show topology").stdout
     back = f"sudo mv {file}.own {file} && sudo scontrol reconfigure"
