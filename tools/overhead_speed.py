@@ -45,7 +45,7 @@ class Trivial(rfm.RunOnlyRegressionTest):
     def passes(self):
         return sn.assert_true(1)
 """
-_PATCH = "from seatrial.checks.packed_jobs import pack_jobs\npack_jobs()"
+_PATCH = "from seatrial.checks.reframe_patches import patch_reframe\npatch_reframe()"
 
 
 def seconds_a_case(prefix: str, config: Path, *, packed: bool) -> float:
