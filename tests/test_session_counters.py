@@ -329,6 +329,7 @@ def test_the_fabric_is_read_where_it_is_declared(
 
         def with_ibsim(read: Callable[..., T], *arguments: Any) -> T:
             with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(fabric.folder)  # the tools write there
                 for name, value in fabric.environment.items():
                     patch.setenv(name, value)
                 return read(*arguments)
