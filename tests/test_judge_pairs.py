@@ -12,6 +12,7 @@ from sweep_samples import SWEEP, Pair, names, sample_sweep
 from seatrial.judge.findings import Finding, Judgement
 from seatrial.judge.judge import judge
 from seatrial.judge.place_findings import MAX_FAULTS, MAX_PASSING, _pairs
+from seatrial.runs.closed_run import Run
 
 RAILS = ("mlx5_0", "mlx5_1")
 
@@ -118,13 +119,17 @@ def test_repeats_are_samples_of_a_node() -> None:
     assert {finding.n for finding in failed(judgement, "node")} == {6}
 
 
+def turned(run: Run, rows: pl.Expr) -> Run:
+    """Let the other node of a pair start where latencies are of these rows."""
+    where = rows & (pl.col("metric") == "latency")
+    source = pl.when(where).then("destination").otherwise("source")
+    destination = pl.when(where).then("source").otherwise("destination")
+    changed = run.measurements.with_columns(source=source, destination=destination)
+    return replace(run, measurements=changed)
+
+
 def test_latency_has_no_direction_whichever_node_starts() -> None:
-    run = sample_sweep(names(4), repeats=4)
-    turned = (pl.col("session") == "pairs-2") & (pl.col("metric") == "latency")
-    source = pl.when(turned).then("destination").otherwise("source")
-    destination = pl.when(turned).then("source").otherwise("destination")
-    rows = run.measurements.with_columns(source=source, destination=destination)
-    run = replace(run, measurements=rows)
+    run = turned(sample_sweep(names(4), repeats=4), pl.col("session") == "pairs-2")
     judgement = judge(run, SWEEP)
     found = passing(judgement, "latency_8B")
     assert [(finding.place, finding.n) for finding in found] == [
@@ -136,6 +141,15 @@ def test_latency_has_no_direction_whichever_node_starts() -> None:
         ("cn3 - cn4", 4),
     ]
     assert len(passing(judgement, "bw_1MiB")) == 12
+
+
+def test_another_node_may_start_in_another_run() -> None:
+    first, other = (sample_sweep(names(4), seed=seed) for seed in (1, 7))
+    other = turned(other, pl.lit(value=True))
+    manifest = other.manifest | {"run": "other", "started": "2027-01-01T00:00:00Z"}
+    judgement = judge(first, SWEEP, [replace(other, manifest=manifest)])
+    found = passing(judgement, "latency_8B")
+    assert [finding.n for finding in found] == [8] * 6
 
 
 def passing(judgement: Judgement, metric: str) -> list[Finding]:

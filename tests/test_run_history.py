@@ -95,7 +95,7 @@ def test_rounded_numbers_may_repeat() -> None:
 
 def series_of(run: Run) -> dict[str, list[float]]:
     """Return the values of each destination in the order that the judge takes."""
-    data = sampled(rows_of(run).collect(), None)
+    data = sampled([rows_of(run).collect()], None)
     names = data.places["destination"].cast(pl.String).to_list()
     return dict(zip(names, data.values.tolist(), strict=True))
 

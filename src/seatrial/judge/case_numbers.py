@@ -25,7 +25,7 @@ from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
 from seatrial.names import natural_key
 from seatrial.runs.row_groups import FEW_ROWS
-from seatrial.runs.row_parts import Load
+from seatrial.runs.row_parts import Blocks, LoadBlocks, distinct_texts, filtered
 
 Criteria = Sequence[tuple[Criterion, str]]
 """Criteria, each with the reason why it has expired; '' if it has not."""
@@ -67,7 +67,7 @@ class Numbers:
 def numbers_by_size(
     key: CaseKey,
     cases: Sequence[Case],
-    rows: Sequence[Load],
+    rows: Sequence[LoadBlocks],
     sizes: Collection[int],
     criteria: Criteria,
     planned: Sequence[Allocation],
@@ -75,7 +75,7 @@ def numbers_by_size(
 ) -> list[Numbers]:
     """Hold the numbers of a case to the criteria, apart for each size of allocation.
 
-    `rows` has a table for each metric and size, `sizes` those of the allocations with
+    `rows` has those of each metric and size, `sizes` those of the allocations with
     numbers as a whole. A run that lost a node goes on with fewer: numbers of a smaller
     allocation as a whole are another case, for example `Halo on 3 nodes`. Numbers of
     one node or pair do not depend on the others, and stay together. `leafs` has the
@@ -88,11 +88,11 @@ def numbers_by_size(
     if not any(case.result == "pass" for case in whole):
         whole = list(cases)
     others = ~_SIZE.is_in(smaller) | _PLACED
-    kept: list[Load] = [partial(_filtered, load, others) for load in rows]
+    kept: list[LoadBlocks] = [partial(_filtered, load, others) for load in rows]
     numbers = [_numbers_of(key, whole, kept, criteria, planned, leafs)]
     for size in smaller:
         tables = [_filtered(load, _SIZE.eq(size) & ~_PLACED) for load in rows]
-        kept = [table.clone for table in tables if table.height]
+        kept = [partial(list, blocks) for blocks in tables if blocks]
         metrics = {_metric(load())[0] for load in kept}
         own = [
             replace(case, declared=tuple(n for n in case.declared if n in metrics))
@@ -104,20 +104,20 @@ def numbers_by_size(
     return numbers
 
 
-def _filtered(load: Load, kept: pl.Expr) -> pl.DataFrame:
-    return load().filter(kept)
+def _filtered(load: LoadBlocks, kept: pl.Expr) -> Blocks:
+    return filtered(load(), kept)
 
 
-def _metric(samples: pl.DataFrame) -> tuple[str, int | None]:
-    """Return the flat name and the size of the only metric of a table."""
-    name, size = samples.select("metric", "size_bytes").row(0)
+def _metric(samples: Blocks) -> tuple[str, int | None]:
+    """Return the flat name and the size of the only metric of samples."""
+    name, size = samples[0].select("metric", "size_bytes").row(0)
     return flat_name(str(name), size), size
 
 
 def _numbers_of(
     key: CaseKey,
     cases: Sequence[Case],
-    rows: Sequence[Load],
+    rows: Sequence[LoadBlocks],
     criteria: Criteria,
     planned: Sequence[Allocation],
     leafs: Leafs,
@@ -148,7 +148,7 @@ def _numbers_of(
     waiting = _Waiting(numbers, planned, leafs)
     for load in rows:
         samples = _own(load(), parameters)
-        if not samples.height:
+        if not samples:
             continue
         metric = _metric(samples)[0]
         missing.discard(metric)
@@ -183,9 +183,10 @@ class _Waiting:
     arrays: dict[_Need, Callable[[], Sampled]] = field(default_factory=dict)
     criteria: list[tuple[_Need, Finding, Criterion]] = field(default_factory=list)
 
-    def add(self, samples: pl.DataFrame, criteria: Criteria) -> None:
+    def add(self, samples: Blocks, criteria: Criteria) -> None:
         """Add the criteria of a metric; those that cannot judge it are undecided."""
-        self.rows += samples.height
+        height = sum(block.height for block in samples)
+        self.rows += height
         metric, size = _metric(samples)
         for criterion, expired in criteria:
             self.numbers.answered.add(criterion.name)
@@ -196,7 +197,7 @@ class _Waiting:
             subject = replace(subject, size_bytes=size).held_to(criterion)
             reason = _mismatch(criterion, samples) or expired
             if reason:
-                finding = subject.judged("undecided", reason, n=samples.height)
+                finding = subject.judged("undecided", reason, n=height)
                 self.numbers.findings.append(finding)
                 continue
             of_several: OfSeveral = "median"
@@ -223,12 +224,12 @@ class _Waiting:
         return side_by_side(lambda part: _held(*part), parts)
 
 
-def _mismatch(criterion: Criterion, samples: pl.DataFrame) -> str:
+def _mismatch(criterion: Criterion, samples: Blocks) -> str:
     """Return why a criterion cannot judge samples: statistic or unit; '' if it can."""
-    statistics = _values(samples, "statistic")
+    statistics = distinct_texts(samples, "statistic")
     if criterion.statistic is not None and criterion.statistic not in statistics:
         return f"no {criterion.statistic} was recorded, only {', '.join(statistics)}"
-    units = _values(samples, "unit")
+    units = distinct_texts(samples, "unit")
     if units != [criterion.unit]:
         names = " and ".join(units)
         return f"the criterion is in {criterion.unit}, the numbers are in {names}"
@@ -271,20 +272,17 @@ def _without_numbers(data: Sampled, planned: Sequence[Allocation]) -> list[str]:
     return sorted(wanted - names, key=natural_key)
 
 
-def _own(samples: pl.DataFrame, parameters: Collection[str]) -> pl.DataFrame:
+def _own(samples: Blocks, parameters: Collection[str]) -> Blocks:
     """Return the numbers with the parameters of their case: criteria cover these."""
-    if {*_values(samples, "parameters")}.issubset(parameters):
+    if {*distinct_texts(samples, "parameters")}.issubset(parameters):
         return samples  # a sweep has millions
-    return samples.filter(pl.col("parameters").cast(pl.String).is_in(parameters))
+    return filtered(samples, pl.col("parameters").cast(pl.String).is_in(parameters))
 
 
-def _values(samples: pl.DataFrame, column: str) -> list[str]:
-    """Return the sorted values of a column; most often there is one."""
-    return sorted(samples.select(pl.col(column).unique()).to_series())
-
-
-def _without_criterion(key: CaseKey, samples: pl.DataFrame) -> Finding:
+def _without_criterion(key: CaseKey, samples: Blocks) -> Finding:
     metric, size = _metric(samples)
+    values = pl.concat(block.select("value") for block in samples).to_series()
+    unit, direction = samples[0].select("unit", "direction").row(0)
     return Finding(
         "limit",
         key.check,
@@ -292,9 +290,9 @@ def _without_criterion(key: CaseKey, samples: pl.DataFrame) -> Finding:
         key.environment,
         metric,
         size,
-        n=samples.height,
-        value=float(np.median(samples["value"].to_numpy())),
-        unit=str(samples["unit"][0]),
-        direction=str(samples["direction"][0]),
+        n=values.len(),
+        value=float(np.median(values.to_numpy())),
+        unit=str(unit),
+        direction=str(direction),
         reason=NO_CRITERION,
     )

@@ -12,7 +12,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import rows_of
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run
-from seatrial.runs.row_parts import Load, parts
+from seatrial.runs.row_parts import LoadBlocks, parts_in_blocks
 
 
 def alike_in_time_order(runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -87,11 +87,11 @@ def rows(runs: Sequence[Run]) -> pl.LazyFrame:
     return pl.concat(map(rows_of, runs))
 
 
-def by_case(table: pl.LazyFrame) -> dict[CaseKey, list[Load]]:
+def by_case(table: pl.LazyFrame) -> dict[CaseKey, list[LoadBlocks]]:
     """Return the numbers by case, with a table for each metric and size."""
-    by_case: dict[CaseKey, list[Load]] = defaultdict(list)
+    by_case: dict[CaseKey, list[LoadBlocks]] = defaultdict(list)
     columns = (*CaseKey._fields, "metric", "size_bytes")
-    for (*key, _, _), load in parts(table, *columns):
+    for (*key, _, _), load in parts_in_blocks(table, *columns):
         by_case[CaseKey(*key)].append(load)
     return by_case
 

@@ -1,10 +1,13 @@
 """Numbers of the distinct rows of a table: a sweep has millions of rows."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from seatrial.runs.row_parts import Blocks, joined
 
 RowNumbers = npt.NDArray[np.integer[Any]]
 
@@ -16,20 +19,40 @@ _MOST_SPARSE = 4
 
 
 def numbered(
-    rows: pl.DataFrame, columns: tuple[str, ...]
+    blocks: Blocks, columns: tuple[str, ...]
 ) -> tuple[RowNumbers, pl.DataFrame]:
     """Number the distinct rows of some columns in the order of their appearance.
 
-    By one integer for each row; also returns the distinct rows.
+    By one integer for each row of all blocks; also returns the distinct rows.
     """
-    codes, most = _codes(rows, columns)
-    kind = wide_enough(rows.height)
-    first = np.full(most, rows.height, dtype=kind)
-    np.minimum.at(first, codes, np.arange(rows.height, dtype=kind))
-    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < rows.height)]
+    codes, most = _codes(blocks, columns)
+    kind = wide_enough(codes.size)
+    first = np.full(most, codes.size, dtype=kind)
+    for _, rows in with_rows(blocks):
+        own = codes[rows]
+        np.minimum.at(first, own, np.arange(rows.start, rows.stop, dtype=kind))
+    present = np.flatnonzero(first < codes.size)
+    order = present[np.argsort(first[present], kind="stable")]
     rank = np.zeros(most, dtype=kind)
     rank[order] = np.arange(order.size, dtype=kind)
-    return rank[codes], rows.select(columns)[first[order]]
+    numbers: RowNumbers = codes.astype(kind, copy=False)
+    for _, rows in with_rows(blocks):
+        numbers[rows] = rank[codes[rows]]
+    distinct = first[order]
+    taken = [
+        block.select(columns)[distinct[slice(*ends)] - rows.start]
+        for block, rows in with_rows(blocks)
+        if np.ptp(ends := np.searchsorted(distinct, (rows.start, rows.stop)))
+    ]
+    return numbers, joined(taken) if taken else blocks[0].select(columns)
+
+
+def with_rows(blocks: Blocks) -> Iterator[tuple[pl.DataFrame, slice]]:
+    """Yield blocks, and the place of each among the rows of all."""
+    start = 0
+    for block in blocks:
+        yield block, slice(start, start + block.height)
+        start += block.height
 
 
 def wide_enough(most: int) -> type[np.int32] | type[np.int64]:
@@ -37,29 +60,55 @@ def wide_enough(most: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if most <= np.iinfo(np.int32).max else np.int64
 
 
-def _codes(rows: pl.DataFrame, columns: tuple[str, ...]) -> tuple[RowNumbers, int]:
+def _codes(blocks: Blocks, columns: tuple[str, ...]) -> tuple[RowNumbers, int]:
     """Return an integer for each row, equal for equal rows, and how many there are."""
-    codes: RowNumbers = np.zeros(rows.height, dtype=np.int32)
+    height = sum(block.height for block in blocks)
+    codes: RowNumbers = np.zeros(height, dtype=np.int32)
     most = 1
     for name in columns:
-        column = rows[name].to_physical()
-        if column.null_count() == rows.height:
+        known = _ends(blocks, name)
+        if known is None:
             continue
-        least, largest = rows.select(
-            least=pl.col(name).to_physical().min(),
-            most=pl.col(name).to_physical().max(),
-        ).row(0)
-        least -= column.null_count() > 0  # null is 0
+        least, largest = known
         width = largest - least + 1
         if most * width > _MOST_CODES:
             codes, most = _dense(codes)
         most *= width
         kind = wide_enough(most)
-        numbers = (column.cast(pl.Int64) - least).fill_null(0)
         codes = codes.astype(kind, copy=False)
         codes *= kind(width)
-        codes += numbers.to_numpy().astype(kind, copy=False)
-    return _dense(codes) if most > _MOST_SPARSE * rows.height else (codes, most)
+        for block, rows in with_rows(blocks):
+            column = block.select(pl.col(name).to_physical().cast(pl.Int64) - least)
+            numbers = column.to_series().fill_null(0).to_numpy()
+            codes[rows] += numbers.astype(kind, copy=False)
+    return _dense(codes) if most > _MOST_SPARSE * height else (codes, most)
+
+
+def _ends(blocks: Blocks, name: str) -> tuple[int, int] | None:
+    """Return the least and the largest number of a column; None if all are null.
+
+    A null counts as one less than the least number.
+    """
+    column = pl.col(name).to_physical()
+    ends = column.min().alias("least"), column.max().alias("most")
+    known = pl.concat(
+        block.select(*(end.cast(pl.Int64) for end in ends), nulls=column.null_count())
+        for block in blocks
+    )
+    least, most, nulls = known.select(
+        pl.col("least").min(), pl.col("most").max(), pl.col("nulls").sum()
+    ).row(0)
+    return None if least is None else (least - (nulls > 0), most)
+
+
+def ranked(codes: RowNumbers, most: int) -> RowNumbers:
+    """Number the distinct codes, which are below `most`, in their order."""
+    if most > _MOST_SPARSE * codes.size:
+        return _dense(codes)[0]
+    present = np.zeros(most, dtype=bool)
+    present[codes] = True
+    rank = np.cumsum(present, dtype=wide_enough(codes.size))
+    return np.asarray(rank[codes] - 1)
 
 
 def _dense(codes: RowNumbers) -> tuple[RowNumbers, int]:

@@ -17,12 +17,14 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.criteria.methods import Method
-from seatrial.judge.row_numbers import RowNumbers, numbered, wide_enough
+from seatrial.judge.row_numbers import RowNumbers, numbered, wide_enough, with_rows
+from seatrial.judge.turned_pairs import with_turned
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name, judged_statistic
-from seatrial.model.places import PLACE, turned
+from seatrial.model.places import PLACE
 from seatrial.runs.closed_run import Run
 from seatrial.runs.port_totals import port_cases
+from seatrial.runs.row_parts import Blocks, distinct_texts, filtered
 
 Values = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
@@ -81,61 +83,61 @@ class Sampled:
 
 
 def sampled(
-    rows: pl.DataFrame, statistic: str | None, of_several: OfSeveral = "median"
+    blocks: Blocks, statistic: str | None, of_several: OfSeveral = "median"
 ) -> Sampled:
     """Sort the rows of one metric by place and allocation.
 
     Only `statistic` counts, by default the first that is known. `of_several` numbers of
     a place in one allocation, that one counts.
     """
-    statistics = rows.select(pl.col("statistic").unique()).to_series()
+    statistics = distinct_texts(blocks, "statistic")
     wanted = statistic or judged_statistic(statistics)
-    rows = rows.select(*_SAMPLED, "statistic")
-    if len(statistics) > 1 or wanted not in statistics:
-        rows = rows.filter(pl.col("statistic") == wanted)
-    rows = turned(rows)
-    cell, places = numbered(rows, PLACE)
-    of_unit, units = _in_time_order(rows)
+    blocks = [block.select(*_SAMPLED, "statistic") for block in blocks]
+    if statistics != [wanted]:
+        blocks = filtered(blocks, pl.col("statistic") == wanted)
+    of_unit, units = _in_time_order(blocks)
+    cell, places = with_turned(*numbered(blocks, PLACE), of_unit, units)
+    shape = (places.height, units.height)
     cells = places.height * units.height
     cell = cell.astype(wide_enough(cells), copy=False)
     cell *= units.height
     cell += of_unit
     del of_unit
-    seen = np.zeros(cells, dtype=bool)
+    values, seen = np.full(cells, np.nan), np.zeros(cells, dtype=bool)
     seen[cell] = True
-    numbers = rows["value"].to_numpy()
     if np.count_nonzero(seen) < cell.size:
         value = getattr(pl.col("value"), of_several)
-        several = pl.DataFrame({"value": numbers, "cell": cell})
-        one = several.group_by("cell").agg(value())
-        cell, numbers = one["cell"].to_numpy(), one["value"].to_numpy()
-    values = np.full(cells, np.nan)
-    values[cell] = numbers
+        several = pl.concat(block.select("value") for block in blocks)
+        one = several.with_columns(cell=cell).group_by("cell").agg(value())
+        values[one["cell"].to_numpy()] = one["value"].to_numpy()
+    else:
+        for block, rows in with_rows(blocks):
+            values[cell[rows]] = block["value"].to_numpy()
     spoilt = seen
-    spoilt[cell] = ~np.isfinite(numbers)
+    spoilt &= ~np.isfinite(values)
     values[spoilt] = np.nan
-    shape = (places.height, units.height)
     return Sampled(
         places=places,
         units=units,
         values=values.reshape(shape),
         spoilt=spoilt.reshape(shape),
-        higher=rows["direction"][0] == "higher",
+        higher=blocks[0].select("direction").row(0)[0] == "higher",
     )
 
 
-def _in_time_order(
-    rows: pl.DataFrame,
-) -> tuple[RowNumbers, pl.DataFrame]:
+def _in_time_order(blocks: Blocks) -> tuple[RowNumbers, pl.DataFrame]:
     """Number the allocations by run, then by time: the order of rows means nothing."""
-    of_unit, units = numbered(rows, UNIT)
-    times = rows.select(TIME, "repeat", unit=of_unit)
-    least = times.group_by("unit", maintain_order=True).min()
+    of_unit, units = numbered(blocks, UNIT)
+    times = [
+        block.select(TIME, "repeat", unit=of_unit[rows]).group_by("unit").min()
+        for block, rows in with_rows(blocks)
+    ]
+    least = pl.concat(times).group_by("unit").min().sort("unit")
     units = units.hstack(least.drop("unit"))
     run = pl.int_range(pl.len()).min().over("run")
     by = [run, TIME, "repeat", "attempt", *(pl.col(c).cast(pl.String) for c in _NAMES)]
     ordered = units.with_row_index("unit").sort(by, nulls_last=True)["unit"].to_numpy()
-    rank = np.empty(units.height, dtype=wide_enough(units.height))
+    rank = np.empty(units.height, dtype=of_unit.dtype)
     rank[ordered] = np.arange(units.height)
     return rank[of_unit], units[ordered]
 
@@ -162,7 +164,7 @@ class History:
 
     def sampled(self, statistic: str | None = None) -> Sampled:
         """Sort the numbers of all runs by place and allocation."""
-        return sampled(self.rows, statistic)
+        return sampled([self.rows], statistic)
 
     @property
     def case_text(self) -> str:

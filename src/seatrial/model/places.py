@@ -1,5 +1,7 @@
 """Places of numbers: a pair of nodes, a node, a socket, or the allocation."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
 PLACE = ("source", "destination", "node", "hca", "socket")
@@ -27,15 +29,8 @@ def several_rails(rows: pl.DataFrame) -> bool:
     return rows["hca"].drop_nulls().n_unique() > 1
 
 
-def count_pairs(rows: pl.DataFrame, *within: str) -> tuple[int, int]:
-    """Count the pairs of nodes: each direction for itself, and without direction.
-
-    A pair counts once for each value of the columns `within`.
-    """
-    if within:
-        parts = rows.select(*within, "source", "destination").partition_by(within)
-        counts = [*map(count_pairs, parts)]
-        return sum(one for one, _ in counts), sum(both for _, both in counts)
+def count_pairs(rows: pl.DataFrame) -> tuple[int, int]:
+    """Count the pairs of nodes: each direction for itself, and without direction."""
     ends = [
         pl.col(name).cast(pl.Categorical).to_physical().cast(pl.UInt64)
         for name in ("source", "destination")
@@ -52,14 +47,17 @@ def both_ways(rows: pl.DataFrame) -> bool:
     return directed == 2 * pairs
 
 
-def turned(rows: pl.DataFrame) -> pl.DataFrame:
+def turned(rows: pl.DataFrame, sessions: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Merge the two directions of a pair that has no direction.
 
     A sweep takes one latency of a pair; which node starts may differ from session
-    to session. Where that is so, the source is the first by name.
+    to session. Where that is so, the source is the first by name. `sessions` have the
+    pairs of the rows, apart for each session.
     """
     directed, pairs = count_pairs(rows)
-    if directed == pairs or len(set(count_pairs(rows, "session"))) > 1:
+    if directed == pairs:
+        return rows
+    if any(one > both for one, both in map(count_pairs, sessions)):
         return rows
     source, destination = (pl.col(name).cast(pl.String) for name in PLACE[:2])
     return rows.with_columns(

@@ -74,7 +74,8 @@ def groups(run: Run) -> Iterator[Group]:
             sizes[same["metric"]].add(same["size_bytes"])
         for same, load in of_case:
             several = len(sizes[same["metric"]]) > 1
-            pairs = turned(judged_rows(load()))
+            pairs = judged_rows(load())
+            pairs = turned(pairs, pairs.partition_by("session"))
             measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
             nodes = sorted(measured | allocated[key], key=natural_key)
             # A ring is no matrix: it has as many pairs as nodes, and many sizes.

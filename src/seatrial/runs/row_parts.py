@@ -12,6 +12,12 @@ from seatrial.runs.row_groups import BLOCK_ROWS, FEW_ROWS
 Load = Callable[[], pl.DataFrame]
 """Read the rows of a part."""
 
+Blocks = Sequence[pl.DataFrame]
+"""Rows in blocks with the same columns; none is empty."""
+
+LoadBlocks = Callable[[], Blocks]
+"""Read the rows of a part, in blocks if they are many."""
+
 _Key = tuple[Any, ...]
 
 
@@ -25,10 +31,34 @@ def parts(table: pl.LazyFrame, *columns: str) -> list[tuple[_Key, Load]]:
     return [(key, partial(batch.part, key)) for batch in batches for key in batch.keys]
 
 
+def parts_in_blocks(
+    table: pl.LazyFrame, *columns: str
+) -> list[tuple[_Key, LoadBlocks]]:
+    """Return the same as `parts`; a large part is read in blocks.
+
+    A block takes less memory: of its columns more have one value, such as the session.
+    """
+    batches = _batches(table, columns)
+    return [
+        (key, partial(batch.blocks, key)) for batch in batches for key in batch.keys
+    ]
+
+
 def batches(table: pl.LazyFrame, *columns: str) -> Iterator[pl.DataFrame]:
     """Read a table, all rows with the same values of some columns at once."""
     for batch in _batches(table, columns):
         yield _collected(batch.rows)
+
+
+def filtered(blocks: Blocks, kept: pl.Expr) -> Blocks:
+    """Return the rows that are kept."""
+    return [rows for block in blocks if (rows := block.filter(kept)).height]
+
+
+def distinct_texts(blocks: Blocks, column: str) -> list[str]:
+    """Return the sorted values of a column; most often there is one."""
+    values = (block.select(pl.col(column).unique()).to_series() for block in blocks)
+    return sorted({text for block in values for text in block})
 
 
 @dataclass(frozen=True)
@@ -48,6 +78,10 @@ class _Batch:
             rows = self.rows.collect()
             self.kept.update(rows.partition_by(self.columns, as_dict=True))
         return self.kept.pop(key)
+
+    def blocks(self, key: _Key) -> Blocks:
+        """Return the rows of a part in blocks."""
+        return [*_read(self.rows)] if len(self.keys) == 1 else [self.part(key)]
 
 
 def _batches(table: pl.LazyFrame, columns: Sequence[str]) -> Iterator[_Batch]:
@@ -76,28 +110,34 @@ def _ends(counts: Iterable[int]) -> Iterator[int]:
 
 
 def _collected(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Collect rows block by block; a column with one value takes no memory.
+    """Collect rows; a column with one value takes no memory.
 
     Most columns of a metric of a sweep are of that kind, such as check and unit.
     """
-    schema = rows.collect_schema()
-    blocks, known = [], []
+    blocks = [*_read(rows)]
+    return joined(blocks) if blocks else pl.DataFrame(schema=rows.collect_schema())
+
+
+def _read(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Read rows block by block; a column with one value takes no memory."""
     for block in rows.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True):
         if block.height:
-            only = _only_values(block)
-            blocks.append(block.with_columns(_literals(only, schema)))
-            known.append(only.items())
-    if len(blocks) < 2:
-        return blocks[0] if blocks else pl.DataFrame(schema=schema)
+            yield _thrifty(block.rechunk(), _only_values(block))
+
+
+def joined(blocks: list[pl.DataFrame]) -> pl.DataFrame:
+    """Join blocks that nothing else needs; a column with one value takes no memory."""
+    if len(blocks) == 1:
+        return blocks[0]
+    known = [_only_values(block).items() for block in blocks]
     same = dict(set(known[0]).intersection(*known[1:]))
+    schema = blocks[0].schema
     varied = [name for name in schema if name not in same] or [*schema][:1]
-    joined = []
+    columns = []
     for name in varied:  # one after the other: there is no second copy of all
         parts = [block.drop_in_place(name) for block in blocks]
-        joined.append(pl.concat(parts, rechunk=True))
-    # Polars keeps a literal as one value only beside columns in one piece.
-    whole = pl.DataFrame(joined).with_columns(_literals(same, schema))
-    return whole.select(schema.names())
+        columns.append(pl.concat(parts, rechunk=True))
+    return _thrifty(pl.DataFrame(columns), same, schema)
 
 
 def _only_values(block: pl.DataFrame) -> dict[str, Any]:
@@ -111,7 +151,13 @@ def _only_values(block: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _literals(values: Mapping[str, Any], schema: pl.Schema) -> Iterator[pl.Expr]:
-    """Yield columns that polars keeps as one value, of any number of rows."""
-    for name, value in values.items():
-        yield pl.lit(value, schema[name]).alias(name)
+def _thrifty(
+    block: pl.DataFrame, values: Mapping[str, Any], schema: pl.Schema | None = None
+) -> pl.DataFrame:
+    """Return a block with columns that polars keeps as one value, of any height.
+
+    Polars does so only beside columns in one piece.
+    """
+    schema = schema or block.schema
+    only = [pl.lit(value, schema[name]).alias(name) for name, value in values.items()]
+    return block.with_columns(only).select(schema.names())
