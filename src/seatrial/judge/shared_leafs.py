@@ -13,7 +13,11 @@ import polars as pl
 import scipy
 
 from seatrial.judge.network_parts import Leafs
+from seatrial.judge.sampling import Marks
 from seatrial.judge.verdicts import FAIL, Ruling
+
+_Pairs = Counter[tuple[str, str]]
+"""Numbers of pairs of nodes, by their two leafs."""
 
 _LEAST = 3
 """Failing pairs that make a leaf worth a look."""
@@ -56,13 +60,7 @@ def _of_ruling(ruling: Ruling, leafs: Leafs, risk: float) -> list[SharedLeaf]:
     fails = ruling.verdict == FAIL
     if not leafs or int(fails.sum()) < _LEAST:
         return []
-    names = ruling.names.select(pl.col("source", "destination").cast(pl.String))
-    ends = [
-        frozenset(leafs.get(node, "") for node in pair) for pair in names.iter_rows()
-    ]
-    between = [len(pair) > 1 and "" not in pair for pair in ends]
-    pairs = Counter(ends[row] for row, own in enumerate(between) if own)
-    failing = Counter(ends[row] for row, own in enumerate(between & fails) if own)
+    pairs, failing = _between(ruling.names, fails, leafs)
     measured = Counter[str]()
     for pair, count in pairs.items():
         measured.update(dict.fromkeys(pair, count))
@@ -80,3 +78,27 @@ def _of_ruling(ruling: Ruling, leafs: Leafs, risk: float) -> list[SharedLeaf]:
         found.append(SharedLeaf(leaf, count, measured[leaf]))
         failing = Counter({k: n for k, n in failing.items() if leaf not in k})
     return found
+
+
+def _between(names: pl.DataFrame, fails: Marks, leafs: Leafs) -> tuple[_Pairs, _Pairs]:
+    """Count the pairs, and the failing pairs, between two leafs."""
+    first, second = (
+        pl.col(end).cast(pl.String).replace_strict(leafs, default=None)
+        for end in ("source", "destination")
+    )
+    counts = (
+        names.lazy()
+        .select(first=first, second=second, fails=pl.Series(fails))
+        .filter(pl.col("first") != pl.col("second"))
+        .group_by(
+            one=pl.min_horizontal("first", "second"),
+            other=pl.max_horizontal("first", "second"),
+            maintain_order=True,
+        )
+        .agg(pl.len(), pl.col("fails").sum())
+        .collect()
+    )
+    rows = counts.rows()
+    pairs = Counter({(one, other): count for one, other, count, _ in rows})
+    failing = Counter({(one, other): bad for one, other, _, bad in rows if bad})
+    return pairs, failing
