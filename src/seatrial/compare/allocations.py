@@ -12,9 +12,11 @@ import polars as pl
 
 from seatrial.compare.sides import Entrant
 from seatrial.errors import SeatrialError
+from seatrial.judge.row_numbers import numbered
 from seatrial.model.metrics import STATISTICS
 from seatrial.model.places import PLACE
 from seatrial.runs.counters_table import CHECK
+from seatrial.runs.row_parts import Blocks, parts_in_blocks
 
 KEY = (
     "check",
@@ -28,6 +30,7 @@ KEY = (
 """What must be the same for numbers of two sides to be compared."""
 
 _ALLOCATION = ("session", "repeat", "attempt", "job_id")
+_START = "start_time"
 _OWN = ("nodes", "statistic", "unit", "direction", "value", "case")
 _NUMBERS = (*(name for name in KEY if name != "num_nodes"), *_OWN, *_ALLOCATION)
 
@@ -75,27 +78,40 @@ def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
     Counters of ports are left out: their load is not that of the other side.
     """
     assert entrant.run is not None
-    rows = entrant.run.columns(*_NUMBERS, *PLACE, "start_time")
+    rows = entrant.run.columns(*_NUMBERS, *PLACE, _START)
     rows = rows.filter(pl.col("check") != CHECK)
     if entrant.side.environment:
         rows = rows.filter(pl.col("environment") == entrant.side.environment)
     placed = pl.any_horizontal(pl.col(name).is_not_null() for name in PLACE)
-    by = [name for name in _NUMBERS if name != "value"]
-    value = pl.col("value").fill_null(float("nan"))
-    middle = pl.when(value.is_finite().all()).then(value.median()).otherwise(None)
-    table = rows.collect()
-    texts = [name for name in by if table.schema[name] == pl.Categorical]
-    medians = (
-        table.with_columns(placed=placed)
-        .group_by(*by, "placed", maintain_order=True)
-        .agg(value=middle, start_time=pl.col("start_time").min())
-        .with_columns(pl.col(texts).cast(pl.String).fill_null(""))
-    )
+    rows = rows.with_columns(placed=placed).drop(PLACE)
+    several = [
+        _medians(load())
+        for _, load in parts_in_blocks(rows, "check", "metric", "size_bytes")
+    ]
+    table = pl.concat(several or [_medians([rows.head(0).collect()])])
+    texts = [name for name, kind in table.schema.items() if kind == pl.Categorical]
+    medians = table.with_columns(pl.col(texts).cast(pl.String).fill_null(""))
     nodes = pl.col("nodes").fill_null("")
     count = pl.when(nodes == "").then(0).otherwise(nodes.str.count_matches(" ") + 1)
     return medians.with_columns(
         side=pl.lit(number), num_nodes=count.cast(pl.Int64), nodes=None
     )
+
+
+def _medians(blocks: Blocks) -> pl.DataFrame:
+    """Compute the median of each allocation: a sweep has millions of numbers."""
+    by = tuple(name for name in blocks[0].columns if name not in ("value", _START))
+    allocation, known = numbered(blocks, by)
+    numbers = pl.concat(block.select("value", _START) for block in blocks)
+    value = pl.col("value").fill_null(float("nan"))
+    middle = pl.when(value.is_finite().all()).then(value.median()).otherwise(None)
+    medians = (
+        numbers.with_columns(allocation=allocation)
+        .group_by("allocation")
+        .agg(value=middle, start_time=pl.col(_START).min())
+        .sort("allocation")
+    )
+    return known.hstack(medians.drop("allocation"))
 
 
 def _require_units(table: pl.DataFrame, entrants: Sequence[Entrant]) -> None:
