@@ -415,6 +415,7 @@ def test_further_units_by_order(
         np.array([False]),
         ordered=True,
         order=MEDIAN,
+        own_part=0.0,
     )
     assert at.more(limit, (0.05, 0.05), 0.1045) == [expected]
 

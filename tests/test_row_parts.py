@@ -9,7 +9,7 @@ from samples import sample_criteria, sample_run
 
 from seatrial.judge.judge import judge
 from seatrial.runs.measurement_table import SCHEMA, parse_table
-from seatrial.runs.row_parts import batches, parts
+from seatrial.runs.row_parts import batches, parts, parts_in_blocks
 
 KEYS = ("check", "metric", "size_bytes")
 
@@ -43,6 +43,10 @@ def test_parts_have_all_rows_once(
     assert list(found) == list(expected)
     for key, rows in found.items():
         assert_frame_equal(rows, expected[key])
+    in_blocks = {key: pl.concat(load()) for key, load in parts_in_blocks(stored, *KEYS)}
+    for key, rows in in_blocks.items():
+        assert_frame_equal(rows, expected[key])
+    assert list(in_blocks) == list(expected)
     read = [*batches(stored, *KEYS)]
     assert sum(rows.height for rows in read) == whole.height
     assert all(rows.height <= few or rows.select(KEYS).n_unique() == 1 for rows in read)
@@ -55,4 +59,7 @@ def test_a_judgement_does_not_depend_on_the_parts(
     whole = judge(run, criteria).digest
     for module in ("runs.row_parts", "judge.case_numbers"):
         monkeypatch.setattr(f"seatrial.{module}.FEW_ROWS", 1)
+    monkeypatch.setattr("seatrial.runs.row_parts.BLOCK_ROWS", 7)
+    monkeypatch.setattr("seatrial.judge.by_rows._ROWS", 3)
+    monkeypatch.setattr("seatrial.judge.scatter._CELLS", 2)
     assert judge(run, criteria).digest == whole

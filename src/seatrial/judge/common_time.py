@@ -47,5 +47,9 @@ def _shared(groups: Sequence[Group]) -> Correlation:
 
 def _sound(group: Group) -> Values:
     """Return the levels of places that can be judged and have none of -inf."""
-    levels = blamed(group.levels[group.sound])
-    return levels[~np.isneginf(levels).any(axis=1)]
+    levels = group.levels
+    if not group.sound.all():
+        levels = levels[group.sound]
+    levels = blamed(levels)
+    missing = np.isneginf(levels).any(axis=1)
+    return levels[~missing] if missing.any() else levels

@@ -26,6 +26,11 @@ _MOST_BAD = 3
 """A place passes only if at most one of so many allocations misses the limit."""
 
 
+def no_words(places: int) -> Texts:
+    """Return '' for each place: one text that all share, for reading only."""
+    return np.broadcast_to(np.array("", dtype=object), places)
+
+
 @dataclass(frozen=True)
 class Group:
     """A criterion and its places of one kind, in one case.

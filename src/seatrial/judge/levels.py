@@ -11,8 +11,10 @@ result has one number for each place. A risk lies between 0 and 1.
 Both allow for serial correlation (`serial`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from seatrial.criteria.methods import T_SMALLEST_N, Method
 from seatrial.judge import serial
+from seatrial.judge.by_rows import in_parts
 from seatrial.judge.order_statistics import (
     MOST_FURTHER_UNITS,
     Order,
@@ -46,6 +49,11 @@ _OWN = 0.1
 _APART, _COMMON = 0.1, 0.2
 """Parts for one beside what all places share, and for the bound of that."""
 
+_T = TypeVar("_T", bound=np.generic)
+
+_OF_PLACES = ("values", "tried", "n", "centre", "holed")
+"""Arrays with a row for each place."""
+
 HALF = 0.5
 """Share of values below the median."""
 
@@ -56,6 +64,7 @@ class Levels:
 
     `scatter` has the standard errors of means. `holed` places have a value of -inf;
     `ordered` is True for the method order. `tried` are the values that can convict.
+    `own_part` is the part of a risk for the scatter of a place alone.
     """
 
     values: Floats
@@ -66,28 +75,15 @@ class Levels:
     holed: Marks
     ordered: bool
     order: Order
+    own_part: float
 
     def lower(self, risk: float) -> Floats:
         """Return lower bounds, each wrong at this risk; -inf with too few units."""
-        if self.ordered:
-            return self.order.lower(self.values, risk)
-        bound = np.where(self._bounded, self.centre - self._half_width(risk), -np.inf)
-        bound[self.holed] = self.order.lower(self.values[self.holed], risk)
-        return bound
+        return self._in_parts(lambda part: part._lower(risk))
 
     def upper(self, risk: float) -> Floats:
         """Return upper bounds, each wrong at this risk; inf with too few units."""
-        if self.ordered:
-            return self.order.upper(self.values, risk)
-        part = self._own_part
-        half = self._half_width(risk * (1 - part))
-        if part:
-            counts, place = np.unique(np.maximum(self.n - 1, 1), return_inverse=True)
-            quantile = scipy.special.stdtrit(counts, 1 - risk * part)[place]
-            by_own = quantile * self.scatter.own
-            by_own = np.fmax(by_own, self._floor_width(risk * part))
-            half = np.fmin(half, by_own)
-        return np.where(self._bounded, self.centre + half, np.inf)
+        return self._in_parts(lambda part: part._upper(risk))
 
     def p_below(
         self, limit: float, first: int = 0, common_risk: float | None = None
@@ -98,9 +94,51 @@ class Levels:
         not count for it. 1 with too few units. `common_risk`: the risk of all places of
         a machine together for a bound on what the places share; None without.
         """
+        return self._in_parts(lambda part: part._p_below(limit, first, common_risk))
+
+    def more(self, limit: float, risks: tuple[float, float], width: float) -> Integers:
+        """Project how many further units of each place would probably decide.
+
+        `risks` are those of a pass and of a fail. 0: it is decided, or the level is
+        known to +/- width and lies that close to the limit. -1: more than 1000.
+
+        t: until the half width of the bound, with the present scatter, is at most the
+        distance from the limit, or the width if that is more.
+        """
+        return self._in_parts(lambda part: part._more(limit, risks, width))
+
+    def _in_parts(self, function: Callable[["Levels"], NDArray[_T]]) -> NDArray[_T]:
+        """Return the results of a function of these levels, some places at a time."""
+        return in_parts(lambda rows: function(self._part(rows)), len(self.centre))
+
+    def _part(self, rows: slice) -> "Levels":
+        own = {name: getattr(self, name)[rows] for name in _OF_PLACES}
+        return replace(self, **own, scatter=self.scatter.part(rows))
+
+    def _lower(self, risk: float) -> Floats:
+        if self.ordered:
+            return self.order.lower(self.values, risk)
+        bound = np.where(self._bounded, self.centre - self._half_width(risk), -np.inf)
+        bound[self.holed] = self.order.lower(self.values[self.holed], risk)
+        return bound
+
+    def _upper(self, risk: float) -> Floats:
+        if self.ordered:
+            return self.order.upper(self.values, risk)
+        part = self.own_part
+        half = self._half_width(risk * (1 - part))
+        if part:
+            counts, place = np.unique(np.maximum(self.n - 1, 1), return_inverse=True)
+            quantile = scipy.special.stdtrit(counts, 1 - risk * part)[place]
+            by_own = quantile * self.scatter.own
+            by_own = np.fmax(by_own, self._floor_width(risk * part))
+            half = np.fmin(half, by_own)
+        return np.where(self._bounded, self.centre + half, np.inf)
+
+    def _p_below(self, limit: float, first: int, common_risk: float | None) -> Floats:
         if self.ordered:
             return self.order.sign_test(self.tried, limit, first)
-        scatter, part = self.scatter, self._own_part
+        scatter, part = self.scatter, self.own_part
         distance = self.centre - limit
         with np.errstate(invalid="ignore", divide="ignore"):
             by_floor = scipy.special.ndtr(distance / scatter.floor)
@@ -118,16 +156,8 @@ class Levels:
         smallest = np.fmin.reduce([np.fmax(each, by_floor) / w for each, w in p])
         return np.where(self._bounded, np.fmin(smallest, 1.0), 1.0)
 
-    def more(self, limit: float, risks: tuple[float, float], width: float) -> Integers:
-        """Project how many further units of each place would probably decide.
-
-        `risks` are those of a pass and of a fail. 0: it is decided, or the level is
-        known to +/- width and lies that close to the limit. -1: more than 1000.
-
-        t: until the half width of the bound, with the present scatter, is at most the
-        distance from the limit, or the width if that is more.
-        """
-        lower, upper = self.lower(risks[0]), self.upper(risks[1])
+    def _more(self, limit: float, risks: tuple[float, float], width: float) -> Integers:
+        lower, upper = self._lower(risks[0]), self._upper(risks[1])
         with np.errstate(invalid="ignore"):  # both may be -inf
             known = upper - lower <= 2 * width
         done = (lower >= limit) | (upper < limit) | known
@@ -153,11 +183,6 @@ class Levels:
             needed = np.where(self._bounded, needed, T_SMALLEST_N)
             needed = np.nan_to_num(needed, nan=np.inf, posinf=np.inf)
             return np.asarray(np.maximum(np.ceil(needed - self.n), 1))
-
-    @property
-    def _own_part(self) -> float:
-        """The part of a risk for the place's own scatter; that of one place is all."""
-        return _OWN if len(self.centre) > 1 else 0.0
 
     @cached_property
     def _freedoms(self) -> tuple[Floats, NDArray[np.intp]]:
@@ -202,11 +227,14 @@ def levels(
     if ordered:
         centre, scatter = quantiles(values, below), unknown(len(values))
     else:
-        finite = np.where(np.isneginf(tried), worst, tried)
+        finite = tried
+        if holed.any():
+            finite = np.where(np.isneginf(tried), worst, tried)
         centre = means(finite)
         times = times or Times(rest_correlation(tried, shared=shared))
         scatter = scatter_of(finite, holed, floor, times, shared=shared)
     needed = ordered or holed.any()
     rho = serial.stepped(serial.correlation(scores(values)).used) if needed else 0.0
     order = Order(rho, below)
-    return Levels(values, tried, n, centre, scatter, holed, ordered, order)
+    own_part = _OWN if len(values) > 1 else 0.0  # the scatter of one place is all
+    return Levels(values, tried, n, centre, scatter, holed, ordered, order, own_part)

@@ -49,9 +49,11 @@ def moderated(variance: Floats, freedom: Floats, apart: NDArray[np.bool_]) -> Mo
     wild = _wild(own, d)
     if not apart[known].all():
         wild |= apart[known]
-    total = float(d[~wild].sum())
-    pooled = float(np.sum(own[~wild] * d[~wild]) / total)
-    prior = _prior_freedom(own[~wild], d[~wild])
+    usual, usual_d = own[~wild], d[~wild]
+    total = float(usual_d.sum())
+    pooled = float(np.sum(usual * usual_d) / total)
+    prior = _prior_freedom(usual, usual_d)
+    del usual, usual_d
     result, result_d = np.full(len(variance), np.nan), np.full(len(variance), np.nan)
     shrunk = np.full(len(own), pooled)
     shrunk_d = np.full(len(own), total)

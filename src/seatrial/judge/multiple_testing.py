@@ -1,5 +1,7 @@
 """Multiple testing: convictions, suspects, and the risk of each look."""
 
+from typing import Any, Literal
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -8,6 +10,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _MOST_P = 0.99
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 def holm(p: Floats, risk: float) -> Flags:
@@ -36,12 +39,14 @@ def discoveries(p: Floats, risk: float) -> Flags:
     return (np.asarray(adjusted) <= risk) & ~np.isnan(p)
 
 
-def inheritance(p: Floats, group: NDArray[np.int64], risk: float) -> tuple[Flags, int]:
+def inheritance(
+    p: Floats, group: NDArray[np.integer[Any]], risk: float
+) -> tuple[Flags, int]:
     """Reject hypotheses (places, metrics, ...) group by group, and count the groups.
 
-    `group` numbers the node that each p belongs to; NaN does not count. Nodes are tried
-    first, by the combined p of their hypotheses, with Holm's procedure. Those of a
-    rejected node are tried at the level that rejected it, again with Holm's
+    `group` numbers the node that each p belongs to, from 0; NaN does not count. Nodes
+    are tried first, by the combined p of their hypotheses, with Holm's procedure. Those
+    of a rejected node are tried at the level that rejected it, again with Holm's
     (Meinshausen, Biometrika 95, 2008), and its smallest p is rejected in any case:
     damage in several metrics is never harder to show than in one. The risk is that of
     any wrong node.
@@ -50,17 +55,20 @@ def inheritance(p: Floats, group: NDArray[np.int64], risk: float) -> tuple[Flags
     tried = np.flatnonzero(~np.isnan(p))
     if not tried.size:
         return rejected, 0
-    names, of = np.unique(group[tried], return_inverse=True)
-    combined = _cauchy(p[tried], of, len(names))
-    members = tried[np.argsort(of, kind="stable")]
-    ends = np.cumsum(np.bincount(of, minlength=len(names)))
+    of = group[tried]
+    names = np.flatnonzero(np.bincount(of))
+    combined = _cauchy(p[tried], of, int(names[-1]) + 1)[names]
     order = np.argsort(combined, kind="stable")
     left = np.arange(len(names), 0, -1)
     passed = np.flatnonzero(combined[order] * left > risk)
     count = passed[0] if passed.size else len(names)
-    for at, node in enumerate(order[:count].tolist()):
-        own = members[ends[node - 1] if node else 0 : ends[node]]
-        marks = holm(p[own], risk / left[at])
+    bad = names[order[:count]]
+    members = tried[np.isin(of, bad)]
+    members = members[np.argsort(group[members], kind="stable")]
+    starts, ends = (np.searchsorted(group[members], bad, side) for side in _SIDES)
+    for start, end, level in zip(starts, ends, risk / left[:count], strict=True):
+        own = members[start:end]
+        marks = holm(p[own], level)
         marks[np.argmin(p[own])] = True
         rejected[own] = marks
     return rejected, len(names)
@@ -79,10 +87,12 @@ def cauchy(p: Floats) -> Floats:
     return _cauchy(p[there], np.nonzero(there)[0], len(p))
 
 
-def _cauchy(p: Floats, group: NDArray[np.int64], groups: int) -> Floats:
+def _cauchy(p: Floats, group: NDArray[np.integer[Any]], groups: int) -> Floats:
     """Combine the p of each group, shape (groups,); 1 for an empty one."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        cotangent = 1 / np.tan(np.pi * np.minimum(p, _MOST_P))
+        angle = np.minimum(p, _MOST_P)
+        angle *= np.pi
+        cotangent = np.divide(1, np.tan(angle, out=angle), out=angle)
         number = np.bincount(group, minlength=groups)
         mean = np.bincount(group, cotangent, groups) / number
     return np.where(number > 0, np.arctan2(1.0, mean) / np.pi, 1.0)

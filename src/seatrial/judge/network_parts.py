@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import polars as pl
 from seatrial.judge.pair_effects import NO_PART
 from seatrial.model.places import PLACE, both_ways
 
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 Marks = npt.NDArray[np.bool_]
 Part = Literal["leaf", "way", "node"]
 
@@ -55,9 +55,9 @@ def network(pairs: pl.DataFrame, leafs: Leafs) -> Network:
     both. A leaf with a single measured node is left out: the node is judged.
     """
     directed = both_ways(pairs)
-    ends = pairs.select(pl.col("source", "destination", "hca").cast(pl.String))
-    nodes = pl.concat([ends["source"], ends["destination"]]).unique(maintain_order=True)
-    rails = ends["hca"].unique(maintain_order=True)
+    ends = pairs.select(pl.col("source", "destination", "hca").cast(pl.Categorical))
+    nodes = _distinct(ends["source"], ends["destination"])
+    rails = _distinct(ends["hca"])
     rail = _codes(ends["hca"], rails)
     source, destination = (_codes(ends[name], nodes) for name in ends.columns[:2])
     leaf_names, leaf_of = _leafs_of(nodes.to_list(), leafs)
@@ -69,7 +69,7 @@ def network(pairs: pl.DataFrame, leafs: Leafs) -> Network:
         numbering.add_ends("leaf", a, b, leaf_names, outside)
         numbering.add_ways(a, b, leaf_names)
     partners = np.full(len(numbering.kinds), "", dtype=object)
-    names = nodes.to_numpy()
+    names = nodes.cast(pl.String).to_numpy()
     partners[numbering.paths[1]] = names[source]
     partners[numbering.paths[0]] = names[destination]
     return Network(
@@ -83,13 +83,21 @@ def network(pairs: pl.DataFrame, leafs: Leafs) -> Network:
 _SCHEMA = dict.fromkeys((*PLACE, WAY), pl.String) | {"socket": pl.Int64()}
 
 
+def _distinct(*names: pl.Series) -> pl.Series:
+    """Return the distinct names in the order of their appearance."""
+    several = [each.unique(maintain_order=True).alias("name") for each in names]
+    return pl.concat(several).unique(maintain_order=True)
+
+
 def _codes(names: pl.Series, known: pl.Series) -> Integers:
     """Return the position of each name among the known ones; null may be one."""
-    positions = pl.DataFrame({"name": known}).with_row_index("at")
-    joined = names.to_frame("name").join(
-        positions, on="name", how="left", nulls_equal=True, maintain_order="left"
+    of_known, of_names = (
+        series.to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
+        for series in (known, names)
     )
-    return joined["at"].cast(pl.Int64).to_numpy()
+    position = np.zeros(of_known.max(initial=-1) + 2, dtype=np.int32)
+    position[of_known] = np.arange(known.len())  # null is the last
+    return np.asarray(position[of_names])
 
 
 def _leafs_of(nodes: list[str], leafs: Leafs) -> tuple[list[str], Integers]:
@@ -100,7 +108,7 @@ def _leafs_of(nodes: list[str], leafs: Leafs) -> tuple[list[str], Integers]:
         for number, leaf in enumerate(leaf for leaf, n in counts.items() if n > 1)
     }
     own = [numbers.get(leafs.get(node, ""), NO_PART) for node in nodes]
-    return list(numbers), np.array(own, dtype=np.int64)
+    return list(numbers), np.array(own, dtype=np.int32)
 
 
 @dataclass
@@ -141,7 +149,8 @@ class _Numbering:
         known = (a != NO_PART) & (b != NO_PART)
         if not self.directed:
             a, b = np.minimum(a, b), np.maximum(a, b)
-        keys = np.where(known, (self.rail * size + a) * size + b, 0)
+        way = (self.rail.astype(np.int64) * size + a) * size + b
+        keys = np.where(known, way, 0)
         pairs = np.bincount(keys[known], minlength=1)
         kept, numbers = self._numbered(
             keys[np.newaxis], known & (pairs[keys] >= _LEAST_OF_WAY)
@@ -159,9 +168,8 @@ class _Numbering:
         """Return the keys of chosen pairs, and their numbers behind the known parts."""
         taken = keys if chosen is None else keys[:, chosen]
         used = np.bincount(taken.ravel(), minlength=1) > 0
-        numbers = (np.cumsum(used) - 1 + len(self.kinds))[
-            np.minimum(keys, len(used) - 1)
-        ]
+        of_key = np.cumsum(used, dtype=np.int32) + (len(self.kinds) - 1)
+        numbers = of_key[np.minimum(keys, len(used) - 1)]
         if chosen is not None:
             numbers[:, ~chosen] = NO_PART
         return np.flatnonzero(used), numbers

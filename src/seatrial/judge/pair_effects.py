@@ -12,12 +12,17 @@ parts are sound.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from seatrial.judge.by_rows import by_rows
+from seatrial.judge.row_numbers import wide_enough
+
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 Marks = npt.NDArray[np.bool_]
 
 NO_PART = -1
@@ -67,7 +72,7 @@ def part_levels(levels: Floats, parts: Integers) -> Parts:
     better quartile of them or better. All of those count, so a level has no bias.
     """
     count = int(parts.max(initial=NO_PART)) + 1
-    middle = _sorted_median(np.sort(levels, axis=1))
+    middle = by_rows(lambda rows: _sorted_median(np.sort(rows, axis=1)), levels)
     noise = _standard_error(levels)
     paths = _Paths.of(parts, np.isfinite(middle))
     typical = paths.best(middle[paths.pair], count)
@@ -98,13 +103,13 @@ def _standard_error(levels: Floats) -> float:
     From differences of successive allocations, without what pairs have in common; 0
     with a single allocation.
     """
-    steps = np.diff(levels, axis=1).T
-    steps = steps[np.isfinite(steps).any(axis=1)]
-    if not steps.size:
+    units = levels.T
+    steps = (_finite(later - unit) for unit, later in pairwise(units))
+    rests = [np.abs(own - np.median(own)) for own in steps if own.size]
+    if not rests:
         return 0.0
-    rests = [np.abs(own - np.median(own)) for step in steps for own in [_finite(step)]]
     sigma = 1.4826 * float(np.median(np.concatenate(rests))) / np.sqrt(2)
-    return float(1.2533 * sigma / np.sqrt(levels.shape[1]))
+    return float(1.2533 * sigma / np.sqrt(len(units)))
 
 
 def _finite(values: Floats) -> Floats:
@@ -132,13 +137,14 @@ def _sorted_quantile(rows: Floats, quantile: float) -> Floats:
 class _Paths:
     """The measured pairs of each part, sorted by part.
 
-    `paths` (pairs, parts of a path); entry by entry `part`, `pair` and `counterpart`.
+    `paths` (pairs, parts of a path); entry by entry `part`, its `pair` and its `column`
+    of the path.
     """
 
     paths: Integers
     part: Integers
     pair: Integers
-    counterpart: Integers
+    column: Integers
 
     @classmethod
     def of(cls, parts: Integers, measured: Marks) -> "_Paths":
@@ -146,10 +152,10 @@ class _Paths:
         pairs, most = parts.shape
         part = parts.T.ravel()
         kept = np.flatnonzero((part != NO_PART) & np.tile(measured, most))
+        kept = kept.astype(wide_enough(part.size))
         order = kept[np.argsort(part[kept], kind="stable")]
-        pair, column = order % pairs, order // pairs
-        opposite = np.minimum(column ^ 1, most - 1)
-        return cls(parts, part[order], pair, parts[pair, opposite])
+        column, pair = np.divmod(order, order.dtype.type(pairs))
+        return cls(parts, part[order], pair, column.astype(np.int8))
 
     def best(self, values: Floats, count: int) -> Floats:
         """Return the best of the values of each part's entries, -inf without one."""
@@ -162,21 +168,29 @@ class _Paths:
     def beside(self, typical: Floats) -> Floats:
         """Return the level of the worst other part on the path of each entry."""
         padded = np.append(typical, np.inf)  # NO_PART is the last one
-        worst = np.partition(padded[self.paths], 1, axis=1)[:, :2][self.pair]
-        own_is_worst = typical[self.part] <= worst[:, 0]
-        return np.where(own_is_worst, worst[:, 1], worst[:, 0])
+
+        def two_worst(paths: Integers) -> Floats:
+            worst: Floats = np.partition(padded[paths], 1, axis=1)[:, :2]
+            return worst
+
+        first, second = by_rows(two_worst, self.paths).T
+        beside: Floats = first[self.pair]
+        own_is_worst = typical[self.part] <= beside
+        beside[own_is_worst] = second[self.pair[own_is_worst]]
+        return beside
 
     def alone(self, count: int) -> Marks:
         """Mark parts whose pairs all have the same counterpart."""
-        counterpart = self.counterpart.astype(np.float64)
+        opposite = np.minimum(self.column ^ 1, self.paths.shape[1] - 1)
+        counterpart = self.paths[self.pair, opposite].astype(np.float64)
         return self.best(counterpart, count) <= -self.best(-counterpart, count)
 
     def tables(
         self, values: Floats, chosen: Marks
     ) -> Iterator[tuple[Integers, Floats]]:
         """Yield parts, and sorted values of their chosen entries, padded with NaN."""
-        values = values[self.pair]
-        entries = np.flatnonzero(chosen & np.isfinite(values))
+        entries = np.flatnonzero(chosen & np.isfinite(values)[self.pair])
+        entries = entries.astype(self.pair.dtype)
         starts = np.flatnonzero(np.diff(self.part[entries], prepend=NO_PART))
         sizes = np.diff(starts, append=entries.size)
         largest_first = np.argsort(-sizes, kind="stable")
@@ -188,6 +202,6 @@ class _Paths:
             filled = column < sizes[block, np.newaxis]
             table = np.full(filled.shape, np.nan)
             positions = (starts[block, np.newaxis] + column)[filled]
-            table[filled] = values[entries[positions]]
+            table[filled] = values[self.pair[entries[positions]]]
             table.sort(axis=1)
             yield self.part[entries[starts[block]]], table

@@ -11,12 +11,12 @@ from seatrial.criteria.criteria import Criterion
 from seatrial.judge import assumptions, serial
 from seatrial.judge.drawn_pairs import always, steady
 from seatrial.judge.findings import METHODS, Finding, Kind
-from seatrial.judge.group import SHAPE_SHARE, Group, Texts
+from seatrial.judge.group import SHAPE_SHARE, Group, Texts, no_words
 from seatrial.judge.majority import beside_the_others, better_than_typical
 from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
 from seatrial.judge.pair_effects import Parts, part_levels
 from seatrial.judge.sampling import LEAST_ALIKE, Sampled, Values, scale_of
-from seatrial.judge.scatter import blamed, rest_correlation, split, thinned
+from seatrial.judge.scatter import blamed, rest_correlation, split, thinned_finite
 
 _LEAST_NEAR = 2
 """Pairs on its own leaf that tell about a node."""
@@ -41,7 +41,7 @@ def groups_of(
             values, names = values[rows], names[rows]
         of_rows = scale.levels(values)
         trouble = _without_number(of_rows, "nothing was measured")
-        doubt = np.full(rows.size, "", dtype=object)
+        doubt = no_words(rows.size)
         group = Group(
             subject,
             criterion,
@@ -65,14 +65,19 @@ def groups_of(
 
 def _without_number(values: Values, reason: str) -> Texts:
     """Return the troubles (places,): `reason` for places without a level, else ''."""
-    return np.where(np.isnan(values).all(axis=1), reason, "").astype(object)
+    missing = np.isnan(values).all(axis=1)
+    trouble = no_words(len(values))
+    if missing.any():
+        trouble = trouble.copy()
+        trouble[missing] = reason
+    return trouble
 
 
 def _checked(group: Group) -> Group:
     """Compare places for sameness; check the assumptions of the method."""
-    trouble = group.trouble.copy()
-    values = group.levels
+    trouble, values = group.trouble, group.levels
     if group.alike and group.part != "way":
+        trouble = trouble.copy()
         values = beside_the_others(np.where(group.sound[:, np.newaxis], values, np.nan))
         if group.sound.sum() < LEAST_ALIKE:
             trouble[group.sound] = f"sameness takes at least {LEAST_ALIKE} places"
@@ -81,7 +86,9 @@ def _checked(group: Group) -> Group:
     group = replace(group, levels=values, trouble=trouble)
     if group.scale.method == "t":
         risk = min(group.criterion.risks.buyer, group.criterion.risks.seller)
-        p = _shape_p(values[trouble == ""], shared=not group.alike)
+        sound = trouble == ""
+        judged = values if sound.all() else values[sound]
+        p = _shape_p(judged, shared=not group.alike)
         if p < risk * group.share * SHAPE_SHARE:
             return _by_order(
                 group, f"the values are not {group.criterion.model}, p = {p:.1g}"
@@ -91,8 +98,7 @@ def _checked(group: Group) -> Group:
 
 def _shape_p(values: Values, *, shared: bool) -> float:
     """Return p of 'the noise is normal'; small: it is not."""
-    values = blamed(values)
-    values = thinned(values[~np.isneginf(values).any(axis=1)])
+    values = thinned_finite(blamed(values))
     if not values.size:
         return 1.0
     rho = rest_correlation(values, shared=shared).used
@@ -159,9 +165,13 @@ def _parts_of(pairs: Group, *, drawn: bool = False) -> Iterator[Group]:
     whose pairs were `drawn` in some allocations only.
     """
     parts = network(pairs.names, pairs.leafs)
-    levels = blamed(np.where(pairs.sound[:, np.newaxis], pairs.levels, np.nan))
+    levels = pairs.levels
+    if not pairs.sound.all():
+        levels = np.where(pairs.sound[:, np.newaxis], levels, np.nan)
+    levels = blamed(levels)
     missing = np.isneginf(levels)
-    levels[missing] = np.nan
+    if missing.any():
+        levels = np.where(missing, np.nan, levels)
     fitted = part_levels(levels, parts.paths)
     if missing.any():  # a part without any pair counts as worst; else others tell
         lost = part_levels(np.where(missing, 0.0, np.nan), parts.paths).levels
@@ -201,6 +211,8 @@ def _sound_on_its_leaf(
 
     Such a node reaches its limit; what is bad lies on the ways to other leafs.
     """
+    if not pairs.leafs:
+        return np.array([], dtype=np.int64)
     first, second = (
         pairs.names[end].cast(pl.String).replace_strict(pairs.leafs, default=None)
         for end in ("source", "destination")

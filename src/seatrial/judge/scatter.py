@@ -4,13 +4,14 @@ Values have the shape (places, units), as in `levels`. A value is the sum of the
 of its place, the effect that its unit has on all places, and the rest.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from seatrial.judge import serial
+from seatrial.judge.by_rows import by_rows
 from seatrial.judge.moderated_variances import moderated
 from seatrial.judge.serial import Correlation, Floats
 
@@ -23,6 +24,8 @@ SCATTER_FLOOR = 0.05
 """This floor, as a share of the value."""
 
 _ENOUGH = 20_000
+_CELLS = 1 << 21
+"""Values whose medians are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,17 @@ class Scatter:
     apart_freedom: Floats
     common: Common
 
+    def part(self, rows: slice) -> "Scatter":
+        """Return that of some places."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        common = own.pop("common")
+        return Scatter(**{name: of[rows] for name, of in own.items()}, common=common)
 
-def thinned(values: Floats) -> Floats:
-    """Return some of more than 20,000 places, which tell about all."""
-    return values[:: 1 + len(values) // _ENOUGH]
+
+def thinned_finite(values: Floats) -> Floats:
+    """Return some of more than 20,000 places; those with -inf are left out."""
+    finite = np.flatnonzero(~np.isneginf(values).any(axis=1))
+    return values[finite[:: 1 + len(finite) // _ENOUGH]]
 
 
 def blamed(values: Floats) -> Floats:
@@ -83,7 +93,7 @@ def blamed(values: Floats) -> Floats:
 
 def rest_correlation(values: Floats, *, shared: bool) -> Correlation:
     """Estimate the correlation of what places do not share; -inf is left out."""
-    values = thinned(values[~np.isneginf(values).any(axis=1)])
+    values = thinned_finite(values)
     rest = split(values)[1] if shared else _centred(values)
     return serial.correlation(serial.packed(rest), max(len(rest) - 1.0, 1.0))
 
@@ -112,9 +122,10 @@ def scatter_of(
     n = np.asarray(np.sum(~np.isnan(values), axis=1))
     places = int(np.sum(n > 1))
     independent = max(places - 1.0, 1.0)
-    packed, rho = serial.packed(rest), times.rest.used
-    share = independent / max(places, 1)
-    own = moderated(_variances(packed, rho), share * np.maximum(n - 1, 0), holed)
+    share, rho = independent / max(places, 1), times.rest.used
+    of_rest = _variances(rest, rho)
+    del rest  # as large as the values
+    own = moderated(of_rest, share * np.maximum(n - 1, 0), holed)
     per_unit = serial.inflation(n, rho) / np.maximum(n, 1)
     variance, freedom = own.variance * per_unit, own.freedom
     apart = np.full(len(n), np.nan)
@@ -135,7 +146,7 @@ def scatter_of(
             parts = variance**2 / freedom + of_all**2 / np.maximum(units - 1, 1)
             freedom = np.where(total > 0, total**2 / parts, freedom)
         variance = total
-    alone = _variances(serial.packed(values), rho) * serial.inflation(n, rho)
+    alone = _variances(values, rho) * serial.inflation(n, rho)
     own_error = np.sqrt(alone / np.maximum(n, 1))
     least = np.zeros(len(n))
     if own.total < FREEDOM_FOR_SHAPE or own.pooled == 0:
@@ -145,9 +156,14 @@ def scatter_of(
     )
 
 
-def _variances(packed: Floats, rho: float) -> Floats:
+def _variances(values: Floats, rho: float) -> Floats:
     """Return the variance of the units; a drift has more than AR(1) noise explains."""
-    return np.fmax(serial.variances(packed, rho), serial.variances(packed, 0.0))
+
+    def of_rows(rows: Floats) -> Floats:
+        packed = serial.packed(rows)
+        return np.fmax(serial.variances(packed, rho), serial.variances(packed, 0.0))
+
+    return by_rows(of_rows, values)
 
 
 def split(values: Floats) -> tuple[Floats | None, Floats]:
@@ -159,11 +175,15 @@ def split(values: Floats) -> tuple[Floats | None, Floats]:
     places = int(np.sum(~np.isnan(values).all(axis=1)))
     if places < 2:
         return None, rest
-    measured = ~np.isnan(rest).all(axis=0)
     common = np.full(rest.shape[1], np.nan)
     typical = np.nanmedian if places > 2 else np.nanmean
-    common[measured] = typical(rest[:, measured], axis=0)
-    return common, rest - common
+    step = max(1, _CELLS // len(rest))
+    for first in range(0, len(common), step):
+        units = rest[:, first : first + step]
+        measured = ~np.isnan(units).all(axis=0)
+        common[first : first + step][measured] = typical(units[:, measured], axis=0)
+    rest -= common
+    return common, rest
 
 
 def _centred(values: Floats) -> Floats:
@@ -172,6 +192,10 @@ def _centred(values: Floats) -> Floats:
 
 def means(values: Floats) -> Floats:
     """Return the mean of each place; NaN without a value."""
+    return by_rows(_means, values)
+
+
+def _means(values: Floats) -> Floats:
     n = np.sum(~np.isnan(values), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.nansum(values, axis=1) / np.where(n > 0, n, np.nan))

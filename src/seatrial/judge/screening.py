@@ -35,6 +35,7 @@ from seatrial.judge.multiple_testing import (
     rank_p,
 )
 from seatrial.judge.order_statistics import quantiles
+from seatrial.judge.row_numbers import RowNumbers, ranked
 from seatrial.judge.sampling import Marks, Values
 from seatrial.judge.threads import side_by_side
 from seatrial.runs.row_groups import FEW_ROWS
@@ -140,7 +141,7 @@ def _convicted(
     return convicted, [sizes[group.of_pairs] for group in groups]
 
 
-def _owners(groups: Sequence[Group]) -> np.ndarray:
+def _owners(groups: Sequence[Group]) -> RowNumbers:
     """Number the node of each place, the pair, or the case that has neither."""
     ends = pl.col("node", "source", "destination").cast(pl.Categorical)
     places = pl.concat(
@@ -156,8 +157,9 @@ def _owners(groups: Sequence[Group]) -> np.ndarray:
         )
     )
     # In the order of their names: cn01, then cn01 - cn02.
-    number = first * (len(texts) + 1) + second.fill_null(-1) + 1
-    return places.select(number).to_series().to_numpy()
+    width = len(texts) + 1
+    number = first * width + second.fill_null(-1) + 1
+    return ranked(places.select(number).to_series().to_numpy(), width**2)
 
 
 def _ranks(groups: Sequence[Group], screened: Sequence[int]) -> dict[int, Values]:

@@ -17,6 +17,7 @@ from seatrial.judge.screening import Tried, total_for
 from seatrial.judge.threads import side_by_side
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
+from seatrial.runs.row_groups import FEW_ROWS
 
 FAIL, NOT_SHOWN, UNDECIDED, PASS = 0, 1, 2, 3
 VERDICTS: tuple[Verdict, ...] = ("fail", "not shown", "undecided", "pass")
@@ -70,7 +71,10 @@ class Ruling:
 
 def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
     """Yield the ruling on every group after the trial."""
-    ruled = side_by_side(lambda trial: _Ruler(trial).ruling(), trials)
+    places = sum(len(trial.p) for trial in trials)
+    ruled = side_by_side(
+        lambda trial: _Ruler(trial).ruling(), trials, large=places > FEW_ROWS
+    )
     both = list(zip(trials, ruled, strict=True))
     bad = bad_parts((trial.group, ruling.verdict != PASS) for trial, ruling in both)
     for trial, ruling in both:

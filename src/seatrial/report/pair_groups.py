@@ -75,7 +75,7 @@ def groups(run: Run) -> Iterator[Group]:
         for same, load in of_case:
             several = len(sizes[same["metric"]]) > 1
             pairs = judged_rows(load())
-            pairs = turned(pairs, pairs.partition_by("session"))
+            pairs = turned(pairs, _sessions(pairs))
             measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
             nodes = sorted(measured | allocated[key], key=natural_key)
             # A ring is no matrix: it has as many pairs as nodes, and many sizes.
@@ -84,6 +84,12 @@ def groups(run: Run) -> Iterator[Group]:
                 first, repeats = pairs.row(0, named=True), pairs["session"].n_unique()
                 own = by_pair(pairs)
                 yield Group(key, first, own, repeats, again, nodes, key in drawn)
+
+
+def _sessions(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the pairs of each session."""
+    ends = rows.select("session", "source", "destination")
+    yield from ends.partition_by("session")
 
 
 def by_pair(rows: pl.DataFrame) -> pl.DataFrame:
