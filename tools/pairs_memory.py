@@ -3,6 +3,8 @@
 The output of `pairsweep` on a model machine is written as a recording. The driver, and
 ReFrame below it, replay it: parse, record, collect and close. The other commands then
 read the run. Each runs as a process of its own.
+
+    python tools/pairs_memory.py [NODES [RAILS [REPEATS]]]    # by default 1024 2 1
 """
 
 import json
@@ -46,6 +48,7 @@ class Machine:
 
     nodes: int = 1024
     rails: int = 2
+    repeats: int = 1
 
     @property
     def names(self) -> list[str]:
@@ -62,14 +65,15 @@ class Machine:
         """The pairs of all rails."""
         return self.nodes * (self.nodes - 1) // 2 * self.rails
 
-    def output(self) -> Iterator[str]:
+    def output(self, repeat: int = 1) -> Iterator[str]:
         """Yield the lines of `pairsweep`; a pair of the slow node is tested again."""
-        dice = np.random.default_rng(1)
-        yield json.dumps(self._start()) + "\n"
+        dice = np.random.default_rng(repeat)
+        yield json.dumps(self._start(started(repeat))) + "\n"
         again = ""
         for number in range(1, self.nodes):
+            time_s = started(repeat) + 0.3 * number
             for rail, hca in enumerate(self.rail_names):
-                lines = self._round(number, rail, hca, dice)
+                lines = self._round(number, time_s + 0.1 * rail, rail, hca, dice)
                 again = again or lines[0].replace('"sweep"', '"quiet"', 1)
                 yield from lines
         yield again
@@ -78,7 +82,7 @@ class Machine:
         end |= {"round_overhead_p50_us": 90.5, "elapsed_s": 300.25}
         yield json.dumps(end) + "\n"
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self, start_time: float) -> dict[str, Any]:
         return {
             **{"type": "run", "program": "pairsweep", "version": "0.1.0"},
             **{"commit": "model", "mpi": "model of MPI", "nodes": self.nodes},
@@ -87,11 +91,16 @@ class Machine:
             **{"seed": 1, "latency_bytes": 8, "bandwidth_bytes": 1 << 20},
             **{"iterations": 1000, "warmup": 20, "window": 4, "windows": 10},
             **{"time_ms": 100, "suspect_percent": 20, "pairs": self.pairs},
-            **{"resumed": 0, "start_time": _STARTED},
+            **{"resumed": 0, "start_time": start_time},
         }
 
     def _round(
-        self, number: int, rail: int, hca: str, dice: np.random.Generator
+        self,
+        number: int,
+        time_s: float,
+        rail: int,
+        hca: str,
+        dice: np.random.Generator,
     ) -> list[str]:
         """Return the rows of a round of the tournament (circle method) on a rail."""
         names, half = self.names, self.nodes // 2
@@ -105,7 +114,7 @@ class Machine:
         ):
             slow = _PLANTED if 6 in (a, b) else 1
             latency = 1.9 * p50 * slow
-            start = _STARTED + 0.3 * number + 0.1 * rail + spread / 1e3
+            start = time_s + spread / 1e3
             rows.append(
                 '{"type": "pair", "mode": "sweep", "status": "ok", '
                 f'"source": "{names[a]}", "destination": "{names[b]}", '
@@ -123,8 +132,13 @@ class Machine:
         return rows
 
 
+def started(repeat: int) -> float:
+    """Return when a repeat starts, UTC seconds: one every hour."""
+    return _STARTED + 3600 * (repeat - 1)
+
+
 def write_home(folder: Path, machine: Machine) -> Path:
-    """Write a home with the machine as a system, and its recorded sweep."""
+    """Write a home with the machine as a system, and its recorded sweeps."""
     for name in ("reframe-checks/checks", "reports"):
         link = folder / name
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -152,13 +166,6 @@ def write_home(folder: Path, machine: Machine) -> Path:
             }
         ],
     }
-    record = {
-        **{"check": "PairSweep", "environment": "openmpi", "parameters": {}},
-        **{"num_nodes": machine.nodes, "whole_class": True, "job_id": "7"},
-    }
-    job = [f"nodes={' '.join(machine.names)}", f"start={_STARTED}"]
-    job += [f"end={_STARTED + 400}", "status=0", ""]
-    case = folder / "recorded" / "pairs-1" / "PairSweep"
     references = folder / "reference-data" / SYSTEM
     for file, text in {
         folder / "etc" / SYSTEM / "system.json": json.dumps(system),
@@ -168,16 +175,33 @@ def write_home(folder: Path, machine: Machine) -> Path:
             "blocks: [{name: pairs, checks: [PairSweep]}]\n"
         ),
         references / "criteria.yaml": _CRITERIA,
-        case / "seatrial.json": json.dumps(record),
-        case / "seatrial.job": "\n".join(job),
-        case / "rfm_job.out": "",
-        case / "rfm_job.err": "",
     }.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    with (case / "pairsweep.jsonl").open("w", encoding="utf-8") as stream:
-        stream.writelines(machine.output())
+    for repeat in range(1, machine.repeats + 1):
+        case = folder / "recorded" / f"pairs-{repeat}" / "PairSweep"
+        _record(case, machine, repeat)
     return folder
+
+
+def _record(case: Path, machine: Machine, repeat: int) -> None:
+    """Write the recording of a repeat."""
+    record = {
+        **{"check": "PairSweep", "environment": "openmpi", "parameters": {}},
+        **{"num_nodes": machine.nodes, "whole_class": True, "job_id": str(6 + repeat)},
+    }
+    job = [f"nodes={' '.join(machine.names)}", f"start={started(repeat)}"]
+    job += [f"end={started(repeat) + 400}", "status=0", ""]
+    case.mkdir(parents=True)
+    for name, text in {
+        "seatrial.json": json.dumps(record),
+        "seatrial.job": "\n".join(job),
+        "rfm_job.out": "",
+        "rfm_job.err": "",
+    }.items():
+        (case / name).write_text(text, encoding="utf-8")
+    with (case / "pairsweep.jsonl").open("w", encoding="utf-8") as stream:
+        stream.writelines(machine.output(repeat))
 
 
 @dataclass
@@ -223,11 +247,12 @@ def _peaks(pid: int, kind: str) -> Iterator[tuple[str, float]]:
         yield from _peaks(child, kind if kind == "reframe" else "other")
 
 
-def commands(home: Path) -> dict[str, list[str]]:
+def commands(home: Path, repeats: int = 1) -> dict[str, list[str]]:
     """Return the arguments of `seatrial`, in the order that makes each possible."""
     results, out = home / "results", home / "out"
     run = str(results / SYSTEM / RUN)
     replay = ["--replay", str(home / "recorded"), "--results", str(results)]
+    replay += ["--repeats", str(repeats)]
     question = "SELECT metric, count(*), median(value) FROM measurements GROUP BY 1"
     exported = {
         form: ["export", run, "--format", form, "--output", str(home / f"out.{form}")]
@@ -249,9 +274,11 @@ def measured(folder: Path, machine: Machine, *only: str) -> Iterator[tuple[str, 
     home = write_home(folder, machine)
     environment = {**os.environ, "SEATRIAL_HOME": str(home)}
     program = str(Path(sys.executable).with_name("seatrial"))
-    for name, arguments in commands(home).items():
+    for name, arguments in commands(home, machine.repeats).items():
         if not only or name in only:
             yield name, watched([program, *arguments], environment)
+            for exported in home.glob("out.*"):
+                exported.unlink()  # of four repeats: 6 GB
 
 
 def table(machine: Machine = Machine()) -> Table:
@@ -262,7 +289,7 @@ def table(machine: Machine = Machine()) -> Table:
             peaks = spent.peaks_mib.items()
             memory = ", ".join(f"{kind} {mib:.0f} MiB" for kind, mib in peaks)
             rows.add_row(
-                f"{name}, {machine.pairs:,} pairs x 5 numbers",
+                f"{name}, {machine.pairs:,} pairs x 5 numbers x {machine.repeats}",
                 f"{spent.wall_s:.1f} s, {memory}, status {spent.status}",
                 f"<= {TARGET_MIB} MiB",
             )
