@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from closed_runs import close_run, rewrite_manifest
 from ledger_runs import (
     LIMITS,
@@ -20,6 +21,7 @@ from ledger_runs import (
     start_run,
 )
 
+from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import load_run
 from seatrial.runs.ledger import LEDGER, begin, close, note_removed, place_in
@@ -350,3 +352,18 @@ def test_a_folder_of_several_users_has_a_ledger_of_several_users(
     (tmp_path / "lab").chmod(0o775)
     start_run(tmp_path, FIRST)
     assert (tmp_path / "lab" / LEDGER).stat().st_mode & 0o777 == 0o664
+
+
+@pytest.mark.parametrize("command", ["repaired", "removed", "show"])
+def test_an_unknown_system_gets_no_ledger(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("reframe-checks", "reference-data"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("SEATRIAL_HOME", str(tmp_path))
+    monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
+    more = [] if command == "show" else ["cn01", "--reason", "a test"]
+    refused = CliRunner().invoke(main, ["ledger", command, "sean", *more])
+    assert refused.exit_code == 2
+    assert "unknown system 'sean'; known systems: none" in refused.output
+    assert not (tmp_path / "results").exists()

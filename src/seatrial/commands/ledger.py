@@ -136,11 +136,18 @@ def _there(command: str, system: str, name: str, reason: str) -> None:
 
 
 def _is_elsewhere(system: str) -> bool:
-    """Return True if the ledger of a system is on another machine, its login node."""
+    """Return True if the ledger of a system is on another machine, its login node.
+
+    Raises SeatrialError for a system that has neither files nor runs here.
+    """
     from seatrial.runs.ledger import LEDGER
-    from seatrial.system.description import is_provisioned
+    from seatrial.system.description import is_provisioned, unknown_system
 
     home = paths.home()
-    file = paths.results_dir(home) / system / LEDGER
-    here = is_provisioned(home, system) or file.exists()
-    return not here and (home / "inventories" / system).is_dir()
+    folder = paths.results_dir(home) / system
+    if is_provisioned(home, system) or (folder / LEDGER).exists():
+        return False
+    elsewhere = (home / "inventories" / system).is_dir()
+    if not elsewhere and not folder.is_dir():
+        raise unknown_system(home, system)
+    return elsewhere
