@@ -119,18 +119,32 @@ def _declared(check: ast.ClassDef, file: Path) -> Iterator[tuple[str, Metric]]:
                     place = f"{file}:{item.lineno}"
                     try:
                         yield place, own_metric(_metric(item))
-                    except (ValueError, TypeError) as error:
+                    except ValueError as error:
                         raise SeatrialError(f"{place}: own_metrics: {error}") from None
 
 
 def _metric(item: ast.expr) -> Metric:
     match item:
         case ast.Call(func=ast.Name(id="Metric"), args=args, keywords=keywords):
-            named = {str(each.arg): ast.literal_eval(each.value) for each in keywords}
-            return Metric(*map(ast.literal_eval, args), **named)
-    raise ValueError(
-        'expected a list such as [Metric("steps", "1/s", "higher", "time steps")]'
-    )
+            named = {str(each.arg): _constant(each.value) for each in keywords}
+            try:
+                return Metric(*map(_constant, args), **named)
+            except TypeError:
+                expected = "name, unit, direction, meaning and at most area and size"
+                raise _unexpected(expected, item) from None
+    expected = 'a list such as [Metric("steps", "1/s", "higher", "time steps")]'
+    raise _unexpected(expected, item)
+
+
+def _constant(value: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(value)
+    except ValueError:
+        raise _unexpected("a constant", value) from None
+
+
+def _unexpected(expected: str, value: ast.expr) -> ValueError:
+    return ValueError(f"expected {expected}, got {ast.unparse(value)}")
 
 
 def _trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:

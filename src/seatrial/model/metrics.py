@@ -239,7 +239,7 @@ _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 def own_metric(metric: Metric) -> Metric:
     """Return a metric of a site's own check; ValueError if it is not complete."""
-    if not _NAME.fullmatch(metric.name):
+    if not (isinstance(metric.name, str) and _NAME.fullmatch(metric.name)):
         raise ValueError(f"name {metric.name!r}: expected letters, digits and _")
     try:
         split_flat_name(metric.name)
