@@ -91,7 +91,8 @@ def _sound(layout: Layout) -> Iterator[str]:
             f'<path fill="none" stroke="var(--rule)" stroke-width=".7" d="{lines}"/>'
         )
     boxes = "".join(_box(layout, name) for name in layout.switches)
-    look = 'fill="var(--heat-0)" stroke="var(--muted)" stroke-width=".6"'
+    rim = min([0.6, *(0.15 * half for half in layout.half.values())])
+    look = f'fill="var(--heat-0)" stroke="var(--muted)" stroke-width="{rim:.2f}"'
     yield f'<path {look} d="{boxes}"/>'
     mark = layout.mark
     marks = "".join(

@@ -165,7 +165,7 @@ def few(names: Iterable[str], most: int = 12) -> list[str]:
     """Shorten a list of names: the first ones, then 'and 3 more'."""
     names = list(names)
     more = len(names) - most
-    return [*names[:most], f"and {more} more"] if more > 0 else names
+    return [*names[:most], f"and {exact(more)} more"] if more > 0 else names
 
 
 def short(name: str, most: int = 48) -> str:
