@@ -61,7 +61,7 @@ def test_slurm_loads_the_topology_that_fabric_writes(scale: Lab) -> None:
     plan = planned(kind="fat-tree-3", hosts=NODES, radix=8, prefix="n00")
     file = "/etc/slurm/topology.conf"
     text = shlex.quote(conf(of_plan(plan)))
-    load = f"sudo tee {file}.new && sudo cp {file} {file}.own"
+    load = f"sudo tee {file}.new && sudo cp -p {file} {file}.own"
     load += f" && sudo mv {file}.new {file} && sudo scontrol reconfigure"
     done = scale.ssh("mhead", f"printf %s {text} | {load}")
     assert done.returncode == 0, done.stderr
