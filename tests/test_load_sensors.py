@@ -235,6 +235,24 @@ def test_program_reads_from_its_start_to_the_signal(tmp_path: Path) -> None:
     assert read.temperature_max_c == 45.0
 
 
+def test_node_without_cpus_has_a_reason_and_lets_the_load_begin(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-m", "seatrial.checks.loadsensors"]
+    done = subprocess.run(
+        [*command, "--root", str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SLURMD_NODENAME": "cn07"},
+        timeout=60,
+        check=False,
+    )
+    assert json.loads(done.stdout.splitlines()[0])["type"] == "began"
+    readings = parse_load_sensors(done.stdout, ["cn07"])
+    (reason,) = readings.absent
+    assert reason.startswith("the CPUs of the node are unknown: ")
+    assert [*readings.samples(1, {"gflop": 1.0})] == []
+
+
 def test_numbers_of_all_nodes_and_work_per_joule() -> None:
     began = json.dumps({"type": "began", "node": "cn01"})
     text = "\n".join([began, load("cn01"), load("cn02", temperature_max_c=None)])

@@ -5,7 +5,8 @@
 It prints a row `began` after the first reading, reads again every few seconds, and
 after SIGUSR1 or SIGTERM a last time. Then it prints a row `load`: joules, mean and
 highest power by source, highest temperature, and the growth of the counters of
-throttling. What cannot be read is null there; `absent` has the reasons.
+throttling. What cannot be read is null there; `absent` has the reasons. A node that
+shows no CPUs prints both rows at once: the load need not wait for it.
 """
 
 import argparse
@@ -130,15 +131,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--root", type=Path, default=Path("/"), metavar="FOLDER")
     options = parser.parse_args(arguments)
     node = os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
+    began = json.dumps({"type": "began", "node": node})
     try:
         topology = read_topology(options.root)
     except (OSError, ValueError) as error:
-        print(f"{parser.prog}: {node}: topology: {error}", file=sys.stderr)
+        row = {"type": "load", "node": node, "seconds": 0.0, "samples": 0}
+        absent = {"sensors": f"the CPUs of the node are unknown: {error}"}
+        print(f"{began}\n{json.dumps(row | {'absent': absent})}", flush=True)
         return 1
     now = time.monotonic()
     sensors = LoadSensors(options.root, topology, options.power_command, now)
     with suppress(BrokenPipeError):
-        print(json.dumps({"type": "began", "node": node}), flush=True)
+        print(began, flush=True)
         while signal.sigtimedwait(_END, options.interval) is None:
             sensors.read(time.monotonic())
         sensors.read(time.monotonic())
