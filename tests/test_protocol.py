@@ -40,6 +40,7 @@ from seatrial.criteria.keys import Known
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import NodeEvent
 from seatrial.plain_files import sha256_plain
+from seatrial.protocol.content import Line, without_repeats
 from seatrial.runs.ledger import begin
 from seatrial.runs.pack import unpack
 
@@ -151,6 +152,16 @@ def test_the_text_goes_clause_by_clause(protocol: Path) -> None:
         digest, _, name = line.partition("  ")
         if name not in ("protocol.md", "protocol.pdf"):
             assert f"| `{digest}` | {name}" in text
+
+
+def test_a_reason_that_successive_criteria_share_is_printed_once() -> None:
+    lines = [
+        Line(name, "", "at least 1 1/s", "", "", "", "skipped", reason, "")
+        for name, reason in (("a", "no IOR"), ("b", "no IOR"), ("c", ""), ("d", "no"))
+    ]
+    shown = [*without_repeats(lines), *without_repeats(lines)]
+    assert [line.reason for line in shown] == ["no IOR", "as above", "", "no"] * 2
+    assert [line.required for line in shown] == ["at least 1 1/s"] * 8
 
 
 def test_a_protocol_is_written_once(site: Path, protocol: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -120,7 +120,8 @@ def _clauses(
     last = groups.pop(_NO_CLAUSE, [])
     for title in sorted(groups, key=natural_key):
         ordered = sorted(groups[title], key=lambda row: natural_key(row.name))
-        yield Clause(title, tuple(_line(row, waived) for row in ordered))
+        lines = without_repeats(_line(row, waived) for row in ordered)
+        yield Clause(title, tuple(lines))
     if last:
         folded = fold_criteria(last, {})
         yield Clause(_NO_CLAUSE, tuple(_line(row, waived) for row in folded))
@@ -167,6 +168,15 @@ def _line(row: CriterionRow, waived: Mapping[str, str]) -> Line:
         reason=row.reason if row.verdict != "pass" else "",
         remark=waived.get(waiver_name(row.worst), "") if row.verdict != "pass" else "",
     )
+
+
+def without_repeats(lines: Iterable[Line]) -> Iterator[Line]:
+    """Replace a reason that the line before has; skipped metrics share a long one."""
+    before = ""
+    for line in lines:
+        repeats = line.reason and line.reason == before
+        yield replace(line, reason="as above") if repeats else line
+        before = line.reason
 
 
 def _parts(judgement: Judgement, content: Content) -> Iterator[Part]:
