@@ -199,6 +199,11 @@ def test_case_that_passed_at_a_later_try_says_so() -> None:
     assert finding.reason == (
         "passed at try 2 in session pairs-1; the first failed in run: node lost"
     )
+    # A repeat of the run makes the spoiled try good: it is left out.
+    (finding,) = found(
+        judged(replace(run, cases=(again, *run.cases[1:])), LIMIT), "case"
+    )
+    assert finding.reason == "passed at try 2 in session pairs-1"
 
 
 def test_absent_node_fails_the_inventory() -> None:

@@ -51,15 +51,17 @@ def _failed(case: Case, numbers: Sequence[Finding]) -> bool:
 
 
 def retried(key: CaseKey, tries: Sequence[Case], last: Sequence[Case]) -> list[Finding]:
-    """Return a finding on each case that passed, but not at the first try."""
+    """Return a finding on each case that passed, but not at the first try.
+
+    The tries lack those that lost nodes spoiled if a repeat made them again.
+    """
     findings = []
     for case in last:
         if case.attempt > 1 and case.result == "pass":
+            reason = f"passed at try {case.attempt} in session {case.session}"
             first = next(other for other in tries if other.session == case.session)
-            reason = (
-                f"passed at try {case.attempt} in session {case.session}; "
-                f"the first failed{_phase_and_reason(first)}"
-            )
+            if first.result == "fail":
+                reason += f"; the first failed{_phase_and_reason(first)}"
             findings.append(Finding.of_case(key).judged("pass", reason, n=1))
     return findings
 
