@@ -8,6 +8,9 @@ PLACE = ("source", "destination", "node", "hca", "socket")
 """The columns that make a place."""
 
 
+_MOST_NARROW = 1 << 32
+
+
 def with_place(rows: pl.DataFrame, several_rails: bool) -> pl.DataFrame:
     """Add the column `place`: 'cn02 - cn03', 'cn02', null for the whole allocation.
 
@@ -32,12 +35,16 @@ def several_rails(rows: pl.DataFrame) -> bool:
 def count_pairs(rows: pl.DataFrame) -> tuple[int, int]:
     """Count the pairs of nodes: each direction for itself, and without direction."""
     ends = [
-        pl.col(name).cast(pl.Categorical).to_physical().cast(pl.UInt64)
+        pl.col(name).cast(pl.Categorical).to_physical()
         for name in ("source", "destination")
     ]
-    low, high = pl.min_horizontal(ends), pl.max_horizontal(ends)
-    directed = (ends[0] * 2**32 + ends[1]).n_unique()
-    undirected = (low * 2**32 + high).n_unique()
+    largest = rows.select(pl.max_horizontal(pl.max_horizontal(ends).max(), 0)).item()
+    width = largest + 1
+    kind = pl.UInt32 if width**2 <= _MOST_NARROW else pl.UInt64  # there are millions
+    first, second = (end.cast(kind) for end in ends)
+    low, high = pl.min_horizontal(first, second), pl.max_horizontal(first, second)
+    directed = (first * width + second).n_unique()
+    undirected = (low * width + high).n_unique()
     return rows.select(directed).item(), rows.select(undirected).item()
 
 
