@@ -90,15 +90,15 @@ def _ends(blocks: Blocks, name: str) -> tuple[int, int] | None:
     A null counts as one less than the least number.
     """
     column = pl.col(name).to_physical()
-    ends = column.min().alias("least"), column.max().alias("most")
-    known = pl.concat(
-        block.select(*(end.cast(pl.Int64) for end in ends), nulls=column.null_count())
-        for block in blocks
-    )
-    least, most, nulls = known.select(
-        pl.col("least").min(), pl.col("most").max(), pl.col("nulls").sum()
-    ).row(0)
-    return None if least is None else (least - (nulls > 0), most)
+    wanted = column.min().alias("least"), column.max().alias("most")
+    known = [
+        block.select(*wanted, nulls=column.null_count()).row(0) for block in blocks
+    ]
+    there = [ends for ends in known if ends[0] is not None]
+    if not there:
+        return None
+    least, most = min(ends[0] for ends in there), max(ends[1] for ends in there)
+    return least - any(nulls for _, _, nulls in known), most
 
 
 def ranked(codes: RowNumbers, most: int) -> RowNumbers:
