@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import polars as pl
 
 from seatrial.judge.findings import Finding, Judgement
+from seatrial.judge.row_numbers import numbered
 from seatrial.model.csv_text import csv_text
 from seatrial.model.metrics import flat_name
 from seatrial.model.places import PLACE
@@ -22,7 +24,7 @@ from seatrial.report.wording import (
     urgency,
 )
 from seatrial.runs.closed_run import Run
-from seatrial.runs.row_parts import batches
+from seatrial.runs.row_parts import Blocks, batches_in_blocks
 
 _MAX_WHERE, _MAX_NAMED = 4, 6
 
@@ -124,26 +126,27 @@ def _where(finding: Finding) -> _Where:
 def _measured(run: Run) -> _Measured:
     """Count places and allocations of every metric of every case."""
     keys = ("check", "case", "environment", "metric", "size_bytes")
-    job = pl.coalesce("job_id", "session")
+    rows = run.columns(*keys, *PLACE, "job_id", "session")
+    rows = rows.with_columns(job=pl.coalesce("job_id", "session"))
     measured: _Measured = {}
-    for rows in batches(run.columns(*keys, *PLACE, "job_id", "session"), *keys):
+    for blocks in batches_in_blocks(rows, *keys):
         places, jobs = (
             {
                 (*of, flat_name(metric, size)): count
-                for *of, metric, size, count in _distinct(rows, keys, what).iter_rows()
+                for *of, metric, size, count in _distinct(blocks, keys, what)
             }
-            for what in (PLACE, [job])
+            for what in (PLACE, ("job",))
         )
         measured |= {key: (count, jobs[key]) for key, count in places.items()}
     return measured
 
 
 def _distinct(
-    rows: pl.DataFrame, keys: Sequence[str], what: Sequence[str | pl.Expr]
-) -> pl.DataFrame:
+    blocks: Blocks, keys: Sequence[str], what: Sequence[str]
+) -> list[tuple[Any, ...]]:
     """Count the distinct values of columns, by keys; there may be millions."""
-    values = rows.lazy().group_by(*keys, *what).len()
-    return values.group_by(keys).len().collect(engine="streaming")
+    values = numbered(blocks, (*keys, *what))[1]
+    return values.group_by(keys).len().rows()
 
 
 def counts(rows: Iterable[CriterionRow]) -> dict[str, int]:

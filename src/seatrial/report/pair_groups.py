@@ -7,12 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from seatrial.judge.row_numbers import numbered
 from seatrial.model.cases import CaseKey
 from seatrial.model.places import count_pairs, turned
 from seatrial.names import natural_key
 from seatrial.report.measured_rows import judged_rows
 from seatrial.runs.closed_run import Run
-from seatrial.runs.row_parts import Load, parts
+from seatrial.runs.row_parts import Load, collected, parts
 
 _CROWDED = "crowded_"
 _NOT_OF_PAIRS = ("start_spread",)
@@ -58,7 +59,7 @@ def groups(run: Run) -> Iterator[Group]:
         & ~pl.col("metric").is_in(_NOT_OF_PAIRS)
     )
     crowded = pl.col("metric").cast(pl.String).str.starts_with(_CROWDED)
-    before = rows.filter(crowded).collect()
+    before = collected(rows.filter(crowded))
     allocated: dict[CaseKey, set[str]] = defaultdict(set)
     drawn = {case.key for case in run.cases if case.draws_pairs}
     for case in run.cases:
@@ -94,9 +95,10 @@ def _sessions(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def by_pair(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the median over the repeats of each pair."""
-    return rows.group_by("source", "destination", maintain_order=True).agg(
-        pl.col("value").median()
-    )
+    number, pairs = numbered([rows], ("source", "destination"))
+    values = rows.select("value").with_columns(pair=number)
+    medians = values.group_by("pair").agg(pl.col("value").median()).sort("pair")
+    return pairs.hstack(medians.drop("pair"))
 
 
 def _of(rows: pl.DataFrame, key: CaseKey, like: dict[str, Any]) -> pl.DataFrame:

@@ -47,7 +47,14 @@ def parts_in_blocks(
 def batches(table: pl.LazyFrame, *columns: str) -> Iterator[pl.DataFrame]:
     """Read a table, all rows with the same values of some columns at once."""
     for batch in _batches(table, columns):
-        yield _collected(batch.rows)
+        yield collected(batch.rows)
+
+
+def batches_in_blocks(table: pl.LazyFrame, *columns: str) -> Iterator[Blocks]:
+    """Read the same as `batches`, each in blocks: see `parts_in_blocks`."""
+    for batch in _batches(table, columns):
+        if blocks := [*_read(batch.rows)]:
+            yield blocks
 
 
 def filtered(blocks: Blocks, kept: pl.Expr) -> Blocks:
@@ -73,7 +80,7 @@ class _Batch:
     def part(self, key: _Key) -> pl.DataFrame:
         """Return the rows of a part."""
         if len(self.keys) == 1:
-            return _collected(self.rows)
+            return collected(self.rows)
         if key not in self.kept:
             rows = self.rows.collect()
             self.kept.update(rows.partition_by(self.columns, as_dict=True))
@@ -109,7 +116,7 @@ def _ends(counts: Iterable[int]) -> Iterator[int]:
     yield number + 1
 
 
-def _collected(rows: pl.LazyFrame) -> pl.DataFrame:
+def collected(rows: pl.LazyFrame) -> pl.DataFrame:
     """Collect rows; a column with one value takes no memory.
 
     Most columns of a metric of a sweep are of that kind, such as check and unit.
