@@ -17,11 +17,17 @@ import scipy
 from seatrial.judge.assumptions import drift_p
 from seatrial.judge.judge import Judgement
 from seatrial.judge.multiple_testing import discoveries
+from seatrial.judge.row_numbers import numbered
 from seatrial.model.cases import CaseKey
 from seatrial.model.metrics import flat_name, judged_statistic
 from seatrial.report.render.text import short
 from seatrial.runs.closed_run import Run
-from seatrial.runs.row_parts import parts
+from seatrial.runs.row_parts import (
+    Blocks,
+    distinct_texts,
+    filtered,
+    parts_in_blocks,
+)
 
 RISK = 0.05
 LEAST_SESSIONS = 5
@@ -91,7 +97,7 @@ def drifts(run: Run, judgement: Judgement) -> list[Drift]:
     return sorted(results, key=lambda d: (not d.drifts, d.p is None, d.p))
 
 
-def _judged(run: Run, judgement: Judgement) -> Iterator[pl.DataFrame]:
+def _judged(run: Run, judgement: Judgement) -> Iterator[Blocks]:
     """Yield the numbers of each check and metric that has a criterion."""
     wanted = {
         (finding.check, finding.metric)
@@ -110,20 +116,36 @@ def _judged(run: Run, judgement: Judgement) -> Iterator[pl.DataFrame]:
         "direction",
         "start_time",
     )
-    for (check, metric, size), load in parts(rows, "check", "metric", "size_bytes"):
+    every = parts_in_blocks(rows, "check", "metric", "size_bytes")
+    for (check, metric, size), load in every:
         if (check, flat_name(metric, size)) in wanted:
-            part = load()
-            statistic = judged_statistic(part["statistic"].unique())
-            yield part.filter(pl.col("statistic") == statistic)
+            blocks = load()
+            statistics = distinct_texts(blocks, "statistic")
+            if len(statistics) > 1:
+                judged = pl.col("statistic") == judged_statistic(statistics)
+                blocks = filtered(blocks, judged)
+            yield blocks
 
 
-def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
+def _drift(blocks: Blocks, started: float) -> Drift | None:
     """Compute the levels of one metric and their trend; None without times."""
     own = (*CaseKey._fields, "parameters")
-    levels = (
-        rows.drop_nulls("start_time")
-        .group_by(*own, "session", maintain_order=True)
+    first = blocks[0].row(0, named=True)
+    timed = blocks
+    if any(block.select(pl.col("start_time").has_nulls()).item() for block in blocks):
+        timed = filtered(blocks, pl.col("start_time").is_not_null())
+    if not timed:
+        return None
+    number, allocations = numbered(timed, (*own, "session"))
+    numbers = pl.concat(block.select("value", "start_time") for block in timed)
+    medians = (
+        numbers.with_columns(allocation=number)
+        .group_by("allocation")
         .agg(pl.col("value").median(), pl.col("start_time").min())
+        .sort("allocation")
+    )
+    levels = (
+        allocations.hstack(medians.drop("allocation"))
         .with_columns(middle=pl.col("value").median().over(own))
         .filter(pl.col("middle") > 0)
         .with_columns(level=pl.col("value") / pl.col("middle"))
@@ -139,7 +161,6 @@ def _drift(rows: pl.DataFrame, started: float) -> Drift | None:
     moved = hours[-1] > hours[0]
     enough = moved and levels.height >= LEAST_SESSIONS
     slope = scipy.stats.theilslopes(values, hours).slope if moved else 0.0
-    first = rows.row(0, named=True)
     return Drift(
         check=first["check"],
         metric=flat_name(first["metric"], first["size_bytes"]),
