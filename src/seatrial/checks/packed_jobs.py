@@ -136,8 +136,8 @@ class _Packer:
 
     `longest_s` is the longest time limit of a shared job, `most_jobs` the number of
     jobs that may run at a time. The others are methods of ReFrame's scheduler. The
-    first `most_jobs` packs run; a further one waits until one of them ends, unless
-    Slurm `refused` such a job, as a limit of jobs in the queue makes it do.
+    first `most_jobs` packs run; one more waits until one of them ends. There is none
+    once Slurm `refused` it, for example by a limit of jobs in the queue.
     """
 
     longest_s: float
@@ -165,11 +165,10 @@ class _Packer:
             self.waiting[:0] = [_Waiting(pack.scheduler, c, _request(c)) for c in again]
             if not pack.cases:
                 self.packs.remove(pack)
-        for pack in self.packs[: self.most_jobs]:
-            pack.wait_at_most()
         while self.waiting and len(self.packs) < self.most_jobs:
             self.packs.append(self._next())
-            self.packs[-1].wait_at_most()
+        for pack in self.packs[: self.most_jobs]:
+            pack.wait_at_most()
         if self.waiting and len(self.packs) == self.most_jobs and not self.refused:
             try:
                 self.packs.append(self._next(after=self.packs))
@@ -187,7 +186,7 @@ class _Packer:
         """Submit the first waiting case, with others that its job can take.
 
         Cases of a request are divided among the jobs: those of few nodes run side by
-        side. The job begins when any of those `after` which it comes has ended.
+        side. The job begins as soon as a pack of `after` has ended.
         """
         first, left_s, chosen = self.waiting[0], self.longest_s, list[_Waiting]()
         most = math.ceil(self.taken[first.request] / self.most_jobs)
