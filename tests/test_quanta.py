@@ -1,4 +1,4 @@
-"""What the programs of fixed work have in common: osnoise and fixedwork."""
+"""Common tests of the programs of fixed work, osnoise and fixedwork."""
 
 import re
 import subprocess
