@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHECK_PAGE = 4096, CHECK_TEXT_SIZE = 1024 };
+enum { CHECK_PAGE = 4096, CHECK_TEXT_SIZE = 1024, CHECK_READ_NS = 200000000 };
 
 static void check_vprint(const char *format, va_list arguments)
 {
@@ -74,6 +74,8 @@ void check_abort(enum check_exit code, const char *format, ...)
     if (check_last_word != NULL) {
         check_last_word(text);
     }
+    /* Hydra, MPICH's launcher, loses what it has not read before an abort. */
+    (void)nanosleep(&(struct timespec){.tv_nsec = CHECK_READ_NS}, NULL);
     (void)MPI_Abort(MPI_COMM_WORLD, (int)code);
     abort();
 }

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="cbc946c450647ad246367bc71a9b5cc0190a96c15c773665b40a13db1129a9f2")
+    version("0.1.0", sha256="ad29815a1b33c5d860ac914125411809d8d46a3e9344092ed239910087f76c4e")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
