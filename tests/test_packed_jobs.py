@@ -1,5 +1,7 @@
 """Cases that share jobs of Slurm, with a real ReFrame and a stand-in for Slurm."""
 
+import math
+import os
 import re
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from rich.console import Console
 
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, run_campaign
+from seatrial.checks import partition_limits
+from seatrial.checks.partition_limits import longest_job_s
 from seatrial.runs.closed_run import Run, load_run
 from seatrial.system.description import load_system
 
@@ -93,6 +97,48 @@ def test_cases_with_the_same_request_share_jobs(
         if (match := re.search(r"--time=(\d+)$", script.read_text(), re.MULTILINE))
     ]
     assert all(limit <= max(minutes, 1) for limit in limits)
+
+
+def test_no_shared_job_is_longer_than_its_partition_allows(home: Path) -> None:
+    limits = "case $2 in *%l) printf 'batch* 6:00\\ndebug 3:00\\n';; *) exec cat;; esac"
+    states = "printf 'cn01|idle|\\ncn02|idle|\\n' |"
+    fake_program(home.parent / "bin", "sinfo", f"{states} {limits}")
+    closed = run(home, "pack_minutes: 60\nblocks: [{name: many, checks: [Many]}]\n")
+    assert [case.result for case in closed.cases] == ["pass"] * 6
+    assert sorted(jobs(home)) == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [
+        ((), 86400),
+        (("#SBATCH --partition=debug",), 1800),
+        (("#SBATCH --nodes=2", "-p debug"), 1800),
+        (("--partition=batch,debug",), 1800),
+        (("--partition=long",), math.inf),
+        (("--partition=unknown",), math.inf),
+    ],
+)
+def test_the_strictest_partition_of_a_request_counts(
+    options: tuple[str, ...], seconds: float, fake_sinfo: None
+) -> None:
+    assert longest_job_s(options) == seconds
+
+
+@pytest.fixture
+def fake_sinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = "batch* 1-00:00:00\\ndebug 30:00\\nlong infinite\\n"
+    fake_program(tmp_path, "sinfo", f"printf '{limits}'")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    partition_limits._limits_s.cache_clear()
+
+
+def test_without_slurm_no_limit_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    partition_limits._limits_s.cache_clear()
+    assert longest_job_s(()) == math.inf
 
 
 def test_cases_on_the_same_nodes_cost_no_scontrol_each(home: Path) -> None:

@@ -57,7 +57,7 @@ class Campaign:
     run first, after every `controls_every` parts, and last. A case that fails is tried
     `retries` times more. At most `max_jobs` of its jobs are in the queue at a time.
     Cases that need the same nodes and ranks share a job with a time limit of at most
-    `pack_minutes`; 0: each case is a job.
+    `pack_minutes`, and of what its partition allows; 0: each case is a job.
     A `stability` phase has rounds for repeats, and jobs of a mix in each.
     It runs on these `classes` of nodes, on those of these Slurm `partitions`, and with
     these MPI `stacks`; an empty choice is all of them. Its runs are compared by

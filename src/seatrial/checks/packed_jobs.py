@@ -30,6 +30,7 @@ from reframe.core.exceptions import ReframeError
 from reframe.core.schedulers import slurm
 
 from seatrial.checks.listing import PACK_LONGEST_S, PACK_MOST_JOBS
+from seatrial.checks.partition_limits import longest_job_s
 from seatrial.runs.raw_output import PACK_FILE, read_pack
 
 _KILL_S = 30
@@ -188,7 +189,8 @@ class _Packer:
         Cases of a request are divided among the jobs: those of few nodes run side by
         side. The job begins as soon as a pack of `after` has ended.
         """
-        first, left_s, chosen = self.waiting[0], self.longest_s, list[_Waiting]()
+        first, chosen = self.waiting[0], list[_Waiting]()
+        left_s = min(self.longest_s, longest_job_s(first.request))
         most = math.ceil(self.taken[first.request] / self.most_jobs)
         for entry in self.waiting:
             limit_s = _limit_s(entry.case)
