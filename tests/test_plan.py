@@ -178,11 +178,15 @@ def test_recorded_times_and_nodes_come_before_typical_ones() -> None:
     assert check.node_hours == pytest.approx((20 * 1 + 20 * 2 + 1e6 * 4) / 3600)
 
 
-def test_what_was_skipped_is_no_job() -> None:
-    known = replace(KNOWN, skipped=frozenset(TEXTS))
-    found = cost(sessions_of(campaign(), known, None, {}, {}), known, {}, 1, PLACES)
+@pytest.mark.parametrize("check", ["Echo", "Ior"])  # one with times that grow, too
+def test_what_was_skipped_is_no_job(check: str) -> None:
+    """Checks are not asked for typical times if all cases came up before."""
+    case = ListedCase(f"{check} %x=1", "lab:batch", "mpich")
+    known = replace(KNOWN, newest={check: [case]}, skipped=frozenset([str(case)]))
+    sessions = sessions_of(campaign(Block("b", (check,))), known, None, {}, {})
+    found = cost(sessions, known, {}, 1, PLACES)
     assert found.jobs == 0
-    assert found.nothing == {"Echo": "its cases were skipped when they came up last"}
+    assert found.nothing == {check: "its cases were skipped when they came up last"}
 
 
 def test_a_provisioned_system_lists_its_own_cases() -> None:

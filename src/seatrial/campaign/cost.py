@@ -237,6 +237,8 @@ def _jobs(
     jobs = []
     for case in session.cases:
         text = str(case)
+        if text in known.skipped:
+            continue
         place = places.get(case.partition, machine)
         typical = _typical(stated.get(case.check, {}), case.case)
         times = known.times.get(text, ())[-_LAST_TIMES:]
@@ -246,8 +248,7 @@ def _jobs(
             else typical.seconds_on(case.check, place, session.variables)
         )
         nodes = known.nodes.get(text) or typical.nodes_on(place)
-        if text not in known.skipped:
-            jobs.append(_Job(case.check, seconds, nodes, typical=not times))
+        jobs.append(_Job(case.check, seconds, nodes, typical=not times))
     return jobs
 
 
