@@ -90,14 +90,18 @@ def _print_phase(phase: PlannedPhase, console: Terminal) -> None:
 
 
 def _without_scatter(criteria: Sequence[Prospect]) -> list[str]:
-    """Return one line for each reason with the criteria that it excludes."""
-    names: dict[str, list[str]] = {}
+    """Return one line for each reason with the criteria that it excludes, by check."""
+    names: dict[str, dict[str, list[str]]] = {}
     for each in criteria:
         if each.reason:
             least = max(each.convicts_from, each.passes_from)
             why = f"{each.reason} (decides from {least} repeats)"
-            names.setdefault(why, []).append(each.criterion)
-    return [f"{why}: {', '.join(affected)}" for why, affected in names.items()]
+            own = names.setdefault(why, {}).setdefault(each.check, [])
+            own.append(each.criterion.removeprefix(f"{each.check} "))
+    return [
+        f"{why}: " + "; ".join(f"{check} {', '.join(own)}" for check, own in of.items())
+        for why, of in names.items()
+    ]
 
 
 def cost_table(costs: Cost) -> Table:
