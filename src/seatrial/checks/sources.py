@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -97,15 +98,13 @@ def own_metrics(folder: Path) -> dict[str, Metric]:
     with constants, if it is not complete, or if two checks disagree on a metric.
     """
     found: dict[str, Metric] = {}
-    for file, tree in _trees(folder):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                for place, metric in _declared(node, file):
-                    if found.setdefault(metric.name, metric) != metric:
-                        raise SeatrialError(
-                            f"{place}: another check declares metric {metric.name} "
-                            f"otherwise: {found[metric.name]}"
-                        )
+    for file, node in _nodes(folder):
+        for place, metric in _declared(node, file):
+            if found.setdefault(metric.name, metric) != metric:
+                raise SeatrialError(
+                    f"{place}: another check declares metric {metric.name} "
+                    f"otherwise: {found[metric.name]}"
+                )
     return found
 
 
@@ -147,26 +146,32 @@ def _unexpected(expected: str, value: ast.expr) -> ValueError:
     return ValueError(f"expected {expected}, got {ast.unparse(value)}")
 
 
-def _trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
-    """Yield the files below a folder and their trees; SeatrialError if one has none."""
+def _classes(folder: Path) -> dict[str, ast.ClassDef]:
+    return {node.name: node for _, node in _nodes(folder)}
+
+
+def _nodes(folder: Path) -> Iterator[tuple[Path, ast.ClassDef]]:
+    """Yield the classes below a folder with their files.
+
+    Raises SeatrialError if a file is no Python.
+    """
     for file in sorted(folder.rglob("*.py")):
         try:
-            yield file, ast.parse(file.read_bytes(), str(file))
+            nodes = _nodes_of(file.read_bytes(), str(file))
         except (SyntaxError, ValueError) as error:  # ValueError: a NUL in it
             line = getattr(error, "lineno", None) or 1
             reason = getattr(error, "msg", str(error))
             raise SeatrialError(
                 f"{file}:{line}: expected Python, got an error: {reason}. Fix the file."
             ) from error
+        for node in nodes:
+            yield file, node
 
 
-def _classes(folder: Path) -> dict[str, ast.ClassDef]:
-    return {
-        node.name: node
-        for _, tree in _trees(folder)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
+@lru_cache(maxsize=1000)  # a command asks for the same classes several times
+def _nodes_of(content: bytes, name: str) -> tuple[ast.ClassDef, ...]:
+    tree = ast.walk(ast.parse(content, name))
+    return tuple(node for node in tree if isinstance(node, ast.ClassDef))
 
 
 def _assignments(

@@ -1,6 +1,7 @@
 """YAML files as msgspec types; errors name file, line, key and expectation."""
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import reduce
 from operator import or_
@@ -20,6 +21,7 @@ from typing import (
 import msgspec
 import yaml
 from msgspec import Meta, Struct, UnsetType
+from yaml.composer import Composer
 
 from seatrial.errors import SeatrialError
 from seatrial.limits import YAML_NODES, YAML_SCALAR, YAML_SIZE
@@ -37,6 +39,22 @@ _DEEPEST = 30
 _LONGEST = 100
 _PLAIN = {str: "a text", bool: "true or false", int: "a whole number"}
 _PLAIN |= {float: "a number", dict: "a mapping", tuple: "a list", NoneType: "null"}
+
+
+try:
+    from yaml import CSafeLoader
+except ImportError:  # PyYAML was built without libyaml
+    _LOADERS: tuple[Any, ...] = (yaml.SafeLoader,)
+else:
+
+    class _Loader(Composer, CSafeLoader):
+        """Reads by libyaml, ten times faster; PyYAML composes, so depth has a limit."""
+
+        def __init__(self, text: str) -> None:
+            CSafeLoader.__init__(self, text)
+            Composer.__init__(self)
+
+    _LOADERS = (_Loader, yaml.SafeLoader)  # the last one tells better what is wrong
 
 
 def yaml_bytes(file: Path) -> bytes:
@@ -63,8 +81,7 @@ class YamlFile:
         self.texts: dict[Place, str] = {}
         text = yaml_bytes(path) if content is None else content
         try:
-            self.loader = yaml.SafeLoader(text.decode("utf-8"))
-            root = self.loader.get_single_node()
+            self.loader, root = _composed(text.decode("utf-8"))
             self.data: Any = None if root is None else self._value(root, ())
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -167,6 +184,16 @@ class YamlFile:
         for name, field in fields.items():
             if field.required and name not in value:
                 self.expected(_described(field.type), None, (*place, name))
+
+
+def _composed(text: str) -> tuple[Any, yaml.Node | None]:
+    """Return a loader and the node of a text; YAMLError if it is no YAML."""
+    for kind in _LOADERS[:-1]:
+        with suppress(yaml.YAMLError):
+            loader = kind(text)
+            return loader, loader.get_single_node()
+    loader = _LOADERS[-1](text)
+    return loader, loader.get_single_node()
 
 
 def _is_struct(kind: Any) -> bool:
