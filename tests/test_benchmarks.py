@@ -38,11 +38,12 @@ of_all_programs = pytest.mark.parametrize("program", ALL_PROGRAMS)
 
 
 def assert_ctest_passes(build: Build) -> None:
-    done = run("ctest", "--test-dir", build.folder, "-j4", "--output-on-failure")
+    done = run("ctest", "--test-dir", build.folder, "-j2", "--output-on-failure")
     assert done.returncode == 0, done.stdout
     assert "100% tests passed" in done.stdout
 
 
+@pytest.mark.any_mpi
 def test_ctest(build: Build) -> None:
     assert_ctest_passes(build)
 

@@ -20,7 +20,7 @@ class SeatrialBenchmarks(CMakePackage):
     license("Apache-2.0")
 
     # `make dist` writes the checksum.
-    version("0.1.0", sha256="ad29815a1b33c5d860ac914125411809d8d46a3e9344092ed239910087f76c4e")
+    version("0.1.0", sha256="38f809497b3d36e8c13cabbb91fa764a181266fbbdf01db79bbec71d80961713")
 
     variant("verbs", default=True, description="Build the programs of RDMA verbs")
 
