@@ -30,7 +30,7 @@ PYTHON_3_8 := $(shell git ls-files 'playbooks/roles/*/library/*.py' \
 PYTHON_3_6 := $(shell git ls-files 'spack-env/repo/*.py') playbooks/roles/suite/files/platforms.py \
 	$(addprefix playbooks/roles/spack/files/, describe.py missing.py)
 
-.PHONY: deps deps-test accept test test-lab test-rest test-all demo rdma-lab rdma-lab-down docs lint format bench dist clean
+.PHONY: deps deps-test accept test test-lab test-rest test-all demo rdma-lab rdma-lab-down docs lint lint-types lint-others format bench dist clean
 
 deps: $(VENV)/installed
 	@tools/system-packages $(HOST_PACKAGES)
@@ -48,12 +48,12 @@ accept: deps
 	@seatrial accept
 
 # One process for the lab, which often waits, beside three for the rest, which sometimes do;
-# what measures wants the machine for itself
+# what measures wants the machine for itself. It takes seconds to collect all tests
 test: deps-test
 	@$(MAKE) --jobs 2 --output-sync --no-print-directory test-lab test-rest
-	pytest -m "measures and not slow"
+	@pytest -m "measures and not slow" $(shell git grep -l "build: Build\b" tests)
 test-lab:
-	pytest -m "lab and not slow"
+	@pytest -m "lab and not slow" $(shell git grep -l "pytest\.mark\.lab\b" tests)
 test-rest:
 	pytest --numprocesses 3 --dist loadfile -m "not lab and not measures and not slow"
 
@@ -77,10 +77,12 @@ rdma-lab-down:
 docs: $(VENV)/installed
 	properdocs build --strict
 
-lint: deps
+lint: lint-types lint-others
+lint-types: deps
+	mypy
+lint-others: deps
 	ruff check .
 	ruff format --check .
-	mypy
 	vermin --quiet --violations --target=3.8- $(PYTHON_3_8)
 	vermin --quiet --violations --target=3.6- --eval-annotations $(PYTHON_3_6)
 	vermin --quiet --violations --target=3.9- playbooks/roles/nightly_agent/files/seatrial-nightly-agent

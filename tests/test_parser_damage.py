@@ -86,7 +86,7 @@ def test_whole_output_is_right(output: Output) -> None:
     assert refused(output, output.text) is None
 
 
-@repeated(60)
+@repeated(30)
 @given(end=PLACE)
 def test_cut_anywhere(output: Output, end: int) -> None:
     refused(output, output.text[: end % len(output.text)])
@@ -100,13 +100,13 @@ def test_cut_before_and_after_every_line_break(output: Output) -> None:
         refused(output, output.text[:end])
 
 
-@repeated(30)
+@repeated(15)
 @given(start=PLACE)
 def test_without_a_beginning(output: Output, start: int) -> None:
     refused(output, output.text[start % len(output.text) :])
 
 
-@repeated(30)
+@repeated(15)
 @given(end=PLACE)
 def test_after_one_that_was_killed(output: Output, end: int) -> None:
     refused(output, output.text[: end % len(output.text)] + output.text)
@@ -116,7 +116,7 @@ def test_twice_is_refused(output: Output) -> None:
     assert refused(output, output.text + output.text) is not None
 
 
-@repeated(30)
+@repeated(15)
 @given(first=PLACE, count=st.integers(1, 40))
 def test_lines_lost(output: Output, first: int, count: int) -> None:
     lines = output.lines
@@ -124,14 +124,14 @@ def test_lines_lost(output: Output, first: int, count: int) -> None:
     refused(output, "".join(lines[:first] + lines[first + count :]))
 
 
-@repeated(40)
+@repeated(20)
 @given(first=PLACE)
 def test_one_line_lost(output: Output, first: int) -> None:
     first %= len(output.lines)
     refused(output, "".join(output.lines[:first] + output.lines[first + 1 :]))
 
 
-@repeated(40)
+@repeated(20)
 @given(line=PLACE, place=PLACE)
 def test_line_repeated_elsewhere(output: Output, line: int, place: int) -> None:
     lines = list(output.lines)
@@ -139,7 +139,7 @@ def test_line_repeated_elsewhere(output: Output, line: int, place: int) -> None:
     refused(output, "".join(lines))
 
 
-@repeated(40)
+@repeated(20)
 @given(moves=st.lists(st.tuples(PLACE, PLACE), min_size=1, max_size=6))
 def test_lines_shuffled(output: Output, moves: list[tuple[int, int]]) -> None:
     lines = list(output.lines)
@@ -149,7 +149,7 @@ def test_lines_shuffled(output: Output, moves: list[tuple[int, int]]) -> None:
     refused(output, "".join(lines))
 
 
-@repeated(15)
+@repeated(8)
 @given(turns=st.randoms(use_true_random=False))
 def test_all_lines_shuffled(output: Output, turns: Any) -> None:
     lines = list(output.lines)
@@ -167,7 +167,7 @@ def another(output: Output) -> str:
     return "".join(text)
 
 
-@repeated(25)
+@repeated(12)
 @given(turns=st.lists(st.integers(1, 30), min_size=2, max_size=12), end=PLACE)
 def test_lines_of_two_runs_mixed(output: Output, turns: list[int], end: int) -> None:
     """The second run gets to any of its lines; the first one, to its end."""
@@ -181,7 +181,7 @@ def test_lines_of_two_runs_mixed(output: Output, turns: list[int], end: int) -> 
     refused(output, "".join(mixed + others + mine))
 
 
-@repeated(25)
+@repeated(12)
 @given(turns=st.lists(st.integers(1, 400), min_size=2, max_size=12))
 def test_pieces_of_two_runs_mixed(output: Output, turns: list[int]) -> None:
     """All numbers are of one of the two, which no piece interrupts, or none."""
@@ -198,14 +198,14 @@ def test_pieces_of_two_runs_mixed(output: Output, turns: list[int]) -> None:
         assert found in (output.right, parsed(output, other))
 
 
-@repeated(60)
+@repeated(30)
 @given(place=PLACE, noise=NO_NUMBER)
 def test_characters_of_no_number_put_in(output: Output, place: int, noise: str) -> None:
     place %= len(output.text) + 1
     refused(output, output.text[:place] + noise + output.text[place:])
 
 
-@repeated(60)
+@repeated(30)
 @given(number=PLACE, inside=PLACE, noise=NO_NUMBER | st.sampled_from([" ", "\n", "\t"]))
 def test_numbers_broken(output: Output, number: int, inside: int, noise: str) -> None:
     start, end = output.places[number % len(output.places)]
@@ -214,14 +214,14 @@ def test_numbers_broken(output: Output, number: int, inside: int, noise: str) ->
         refused(output, output.text[:place] + noise + output.text[place:])
 
 
-@repeated(60)
+@repeated(30)
 @given(number=PLACE, value=st.sampled_from(ABSURD))
 def test_absurd_values_put_in(output: Output, number: int, value: str) -> None:
     start, end = output.places[number % len(output.places)]
     refused(output, output.text[:start] + value + output.text[end:])
 
 
-@repeated(40)
+@repeated(20)
 @given(number=PLACE)
 def test_negative_values_put_in(output: Output, number: int) -> None:
     start, _ = output.places[number % len(output.places)]
@@ -229,7 +229,7 @@ def test_negative_values_put_in(output: Output, number: int) -> None:
         refused(output, f"{output.text[:start]}-{output.text[start:]}")
 
 
-@repeated(60)
+@repeated(30)
 @given(line=PLACE, field=PLACE)
 def test_field_of_a_line_lost(output: Output, line: int, field: int) -> None:
     lines = list(output.lines)
@@ -246,7 +246,7 @@ def test_field_of_a_line_lost(output: Output, line: int, field: int) -> None:
     [name for name, each in OUTPUTS.items() if each.digits_printed_twice],
     indirect=True,
 )
-@repeated(60)
+@repeated(30)
 @given(place=PLACE)
 def test_digit_lost_of_a_number_that_is_printed_twice(
     output: Output, place: int
@@ -259,7 +259,7 @@ def test_digit_lost_of_a_number_that_is_printed_twice(
     assert are_near(found, output.right, output.rounding)
 
 
-@repeated(60)
+@repeated(30)
 @given(changes=st.lists(st.tuples(PLACE, st.characters()), min_size=1, max_size=8))
 def test_any_damage_raises_no_other_error(
     output: Output, changes: list[tuple[int, str]]
@@ -273,7 +273,7 @@ def test_any_damage_raises_no_other_error(
         assert error.reason
 
 
-@repeated(40)
+@repeated(20)
 @given(text=st.text(max_size=200))
 def test_any_text_is_refused(output: Output, text: str) -> None:
     assert refused(output, text) is not None
