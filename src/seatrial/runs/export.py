@@ -160,9 +160,13 @@ def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
     Samples with the same labels and time are numbered. Texts are made of some rows at
     a time, as they take ten times the memory of the rows.
     """
+    labels = pl.struct(
+        pl.col([name for name in _LABELS if name not in ("parameters", "replay")]),
+        _text("parameters"),
+        _text("replay"),
+    )
     moment = (pl.col("start_time") * 1000).round().cast(pl.Int64)
-    keys = rows.select(moment=moment, labels=pl.struct(_shown()).hash(1))
-    keys = keys.with_row_index("row")
+    keys = rows.select(moment=moment, labels=labels.hash(1)).with_row_index("row")
     keys = keys.with_columns(
         occurrence=pl.int_range(1, pl.len() + 1).over("labels", "moment")
     )
@@ -175,21 +179,24 @@ def _samples(family: str, rows: pl.DataFrame) -> Iterator[str]:
         yield from block.select(_line(family)).to_series()
 
 
-def _shown() -> list[pl.Expr]:
-    """Return the labels as text; null: there is no such label."""
-    texts = [pl.col(label).cast(pl.String) for label in _LABELS]
-    return [pl.when(~text.is_in(["", "{}", "false"])).then(text) for text in texts]
+def _text(label: str) -> pl.Expr:
+    """Return the text of a label; null if the sample has no such label."""
+    if label == "replay":
+        return pl.when(pl.col(label)).then(pl.lit("true")).alias(label)
+    text = pl.col(label).cast(pl.String)
+    return pl.when(~text.is_in(["", "{}"])).then(text)
 
 
 def _line(family: str) -> pl.Expr:
     """Return the line of a sample."""
+    number, moment = pl.col("occurrence"), pl.col("moment")
+    texts = {label: _text(label) for label in _LABELS}
+    texts["occurrence"] = pl.when(number > 1).then(number.cast(pl.String))
     pairs = []
-    numbered = pl.when(pl.col("occurrence") > 1).then(pl.col("occurrence"))
-    for text in (*_shown(), numbered.cast(pl.String)):
+    for label, text in texts.items():
         for character, escaped in _ESCAPES.items():
             text = text.str.replace_all(character, escaped, literal=True)
-        pairs.append(pl.format('{}="{}"', pl.lit(text.meta.output_name()), text))
-    moment = pl.col("moment")
+        pairs.append(pl.format(f'{label}="{{}}"', text))
     return pl.concat_str(
         pl.lit(family + "{"),
         pl.concat_str(pairs, separator=",", ignore_nulls=True),
