@@ -40,7 +40,7 @@ FURTHER = {
     "report": ("--form", "md"),
     "run": ("--campaign", "smoke", "--repeats", "1", "--checks", "PairSweep"),
     "simulate": ("--runs", "1", "--nodes", "40", "--repeats", "4"),
-    "nightly": ("--runs", "1", "--nodes", "12", "--metrics", "2", "--noise", "normal"),
+    "nightly": ("--runs", "1", "--nodes", "6", "--metrics", "1", "--noise", "normal"),
 }
 """Options that save time, or that the recorded data need; the last one counts."""
 

@@ -100,7 +100,7 @@ def test_single_lines_everywhere(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in OUTPUTS if name not in ROWS])
-@repeated(40)
+@repeated(20)
 @given(block=st.sampled_from([*BLOCKS]), place=st.integers(0, 2**20))
 def test_blocks_never_change_numbers(name: str, block: str, place: int) -> None:
     output = OUTPUTS[name]
@@ -110,7 +110,7 @@ def test_blocks_never_change_numbers(name: str, block: str, place: int) -> None:
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-@repeated(80)
+@repeated(40)
 @given(
     line=st.sampled_from(LINES),
     end=st.sampled_from(["", " ", "\n"]),
@@ -127,7 +127,7 @@ def test_lines_put_into_lines_never_change_numbers(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@repeated(150)
+@repeated(75)
 @given(
     line=st.sampled_from(LINES),
     end=st.sampled_from(["", "\n"]),

@@ -13,8 +13,9 @@ them, so they are read for that alone. (core/logging.py: _update_check_extras.)
   the job ended. Here it starts once for all jobs on the same nodes.
   (core/schedulers/slurm.py: _SlurmJob.nodelist.)
 - Another one, `variables`, is deprecated. ReFrame suppresses that warning, but only
-  after it has looked up the source of every frame of the stack for it: 0.3 s per case.
-  (core/fields.py: DeprecatedField; core/warnings.py.)
+  after it has looked up the source of every frame of the stack for it: 0.3 s per case,
+  and some milliseconds for each class of a check.
+  (core/fields.py: DeprecatedField; core/variables.py; core/warnings.py.)
 """
 
 import warnings
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
-from reframe.core import fields, logging
+from reframe.core import fields, logging, variables
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning
 
@@ -39,7 +40,9 @@ def patch_reframe() -> None:
     slurm._SlurmJob.nodelist = property(once_for_nodes(nodelist))
     adapter = logging.LoggerAdapter
     adapter._update_check_extras = for_performance_only(adapter._update_check_extras)
-    fields.user_deprecation_warning = unless_suppressed(fields.user_deprecation_warning)
+    for module in (fields, variables):
+        warn = module.user_deprecation_warning
+        module.user_deprecation_warning = unless_suppressed(warn)
 
 
 def without_resizing(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
