@@ -128,6 +128,13 @@ def test_a_campaign_finds_the_slow_node_of_the_model(
     assert values["convicted"] == "n0014"
 
 
+HOLD = """timeout 100 sh -c '
+list="squeue --noheader --states=running --format=%i/%k"
+until job=$($list | grep -m 1 {}) && sudo scontrol suspend "${{job%%/*}}"
+do sleep 0.1; done'"""
+"""Suspends a job of a session; one on model nodes may last only a second."""
+
+
 def judged(results: Path) -> dict[str, Any]:
     """Judge the run, with its repeat."""
     run = "scale-lab/kills"
@@ -153,7 +160,8 @@ def test_a_campaign_survives_controller_driver_and_ten_nodes(
     process.communicate(timeout=120)
     assert process.returncode not in (0, 1, 3)
     process = begin(scale, "--resume", results=tmp_path)
-    wait_for_job(scale, "kills", "halo-3", patience_s=600)
+    wait_for_job(scale, "kills", "pairs-3", patience_s=600)
+    assert scale.ssh("mhead", HOLD.format("kills:halo-3")).returncode == 0
     daemons = " ".join(f"slurmd@n{number:04}" for number in range(41, 51))
     scale.ssh("carrier1", f"sudo systemctl kill --signal=KILL {daemons}")
     update = "sudo scontrol update nodename=n[0041-0050]"
