@@ -131,8 +131,9 @@ def test_a_campaign_finds_the_slow_node_of_the_model(
 HOLD = """timeout 100 sh -c '
 list="squeue --noheader --states=running --format=%i/%k"
 until job=$($list | grep -m 1 {}) && sudo scontrol suspend "${{job%%/*}}"
-do sleep 0.1; done'"""
-"""Suspends a job of a session; one on model nodes may last only a second."""
+do sleep 0.1; done
+echo "${{job%%/*}}"'"""
+"""Suspends a job of a session, which may last only a second, and prints its id."""
 
 
 def judged(results: Path) -> dict[str, Any]:
@@ -161,9 +162,11 @@ def test_a_campaign_survives_controller_driver_and_ten_nodes(
     assert process.returncode not in (0, 1, 3)
     process = begin(scale, "--resume", results=tmp_path)
     wait_for_job(scale, "kills", "pairs-3", patience_s=600)
-    assert scale.ssh("mhead", HOLD.format("kills:halo-3")).returncode == 0
+    held = scale.ssh("mhead", HOLD.format("kills:halo-3"))
+    assert held.returncode == 0, held.stderr
     daemons = " ".join(f"slurmd@n{number:04}" for number in range(41, 51))
     scale.ssh("carrier1", f"sudo systemctl kill --signal=KILL {daemons}")
+    scale.ssh("mhead", f"sudo scontrol resume {held.stdout}")  # on the nodes that live
     update = "sudo scontrol update nodename=n[0041-0050]"
     scale.ssh("mhead", f"{update} state=down reason='lost power'")
     time.sleep(20)
