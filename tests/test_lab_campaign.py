@@ -90,6 +90,7 @@ def test_nodes_that_are_down_or_drained_fail_the_inventory(
     wait_idle(lab, 4)
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_away_does_not_end_the_run(
     lab: Lab, tmp_path: Path
 ) -> None:

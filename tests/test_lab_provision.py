@@ -62,6 +62,7 @@ def test_settings_of_all_nodes_are_audited(
     assert ".audit-" not in left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cluster", "site"])
 def test_second_run_changes_nothing(lab: Lab, name: str) -> None:
     """Nor do the attempts at a foreign cluster leave anything behind."""

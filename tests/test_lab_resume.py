@@ -54,7 +54,8 @@ def nothing_there(lab: Lab) -> None:
     )
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, 4])
 def test_a_driver_killed_at_random_moments(
     lab: Lab, tmp_path: Path, kills: int
 ) -> None:

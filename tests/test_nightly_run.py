@@ -134,6 +134,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     return Nights(tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 def test_sixty_nights(lab: Nights) -> None:
     """40 healthy nights; then a node loses 10 %; on night 50 new firmware costs 8 %."""
     said: dict[int, str] = {}
