@@ -44,6 +44,7 @@ def test_smoke_campaign_is_recorded_and_reported(lab: Lab, tmp_path: Path) -> No
     assert "unctional demonstration" in (tmp_path / "report/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_nodes_that_are_down_or_drained_fail_the_inventory(
     lab: Lab, tmp_path: Path
 ) -> None:
