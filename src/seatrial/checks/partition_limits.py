@@ -1,4 +1,4 @@
-"""How long a partition of Slurm lets a job run."""
+"""Time limits of the partitions of Slurm."""
 
 import math
 import re
