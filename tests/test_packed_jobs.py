@@ -112,6 +112,7 @@ def test_no_shared_job_is_longer_than_its_partition_allows(home: Path) -> None:
     ("options", "seconds"),
     [
         ((), 86400),
+        (("#SBATCH --ntasks-per-node=1",), 86400),
         (("#SBATCH --partition=debug",), 1800),
         (("#SBATCH --nodes=2", "-p debug"), 1800),
         (("--partition=batch,debug",), 1800),

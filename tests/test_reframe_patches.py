@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from reframe.core import fields, logging
+from reframe.core import fields, logging, variables
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
@@ -52,6 +52,15 @@ def test_warning_that_is_suppressed_costs_no_look_at_the_stack(
     monkeypatch.setattr(inspect, "stack", lambda: pytest.fail("looked at the stack"))
     with suppress_deprecations():
         assert check.old == 1
+
+
+@pytest.mark.parametrize("module", [fields, variables])
+def test_every_module_that_warns_is_patched(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspect, "stack", lambda: pytest.fail("looked at the stack"))
+    with suppress_deprecations():
+        module.user_deprecation_warning("old is deprecated")
 
 
 def test_warning_that_is_heard_stays() -> None:

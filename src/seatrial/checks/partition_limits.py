@@ -8,7 +8,7 @@ from functools import cache
 
 from seatrial.system.survey.slurm_records import parse_limit
 
-_PARTITION = re.compile(r"(?:--partition[= ]|-p ?)(\S+)")
+_PARTITION = re.compile(r"(?:^|\s)(?:--partition[= ]|-p ?)(\S+)")
 
 
 def longest_job_s(options: Sequence[str]) -> float:

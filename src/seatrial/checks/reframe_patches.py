@@ -13,8 +13,8 @@ them, so they are read for that alone. (core/logging.py: _update_check_extras.)
   the job ended. Here it starts once for all jobs on the same nodes.
   (core/schedulers/slurm.py: _SlurmJob.nodelist.)
 - Another one, `variables`, is deprecated. ReFrame suppresses that warning, but only
-  after it has looked up the source of every frame of the stack for it: 0.3 s per case,
-  and some milliseconds for each class of a check.
+  after it has looked up the source of every frame of the stack for it: 0.3 s per case
+  that runs, and some milliseconds per case that is loaded.
   (core/fields.py: DeprecatedField; core/variables.py; core/warnings.py.)
 """
 
