@@ -48,7 +48,8 @@ accept: deps
 	@seatrial accept
 
 # One process for the lab, which often waits, beside three for the rest, which sometimes do;
-# what measures wants the machine for itself. It takes seconds to collect all tests
+# what measures wants the machine for itself. Both name their files: pytest takes seconds to
+# look into all.
 test: deps-test
 	@$(MAKE) --jobs 2 --output-sync --no-print-directory test-lab test-rest
 	@pytest -m "measures and not slow" $(shell git grep -l "build: Build\b" tests)
