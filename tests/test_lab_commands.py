@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from seatrial.cli import main
 from seatrial.commands._options import Rate
-from seatrial.system.lab import state
+from seatrial.errors import SeatrialError
+from seatrial.system.lab import fabric, state
 from seatrial.system.lab.distribution import lab_system
 
 COMMANDS = [
@@ -69,6 +70,29 @@ def test_a_lab_of_another_boot_is_none(
     lab.boot = "another"
     lab.save()
     assert state.load() is None
+
+
+def test_what_another_boot_left_of_the_network_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where /run outlives a boot, the mount point of the namespace stays as a file."""
+    monkeypatch.setattr(fabric, "NAMESPACES", tmp_path)
+    monkeypatch.setattr(state, "RUN", tmp_path / "run")
+    monkeypatch.setattr(state, "RECORD", tmp_path / "run" / "lab.json")
+    commands: list[tuple[str, ...]] = []
+    monkeypatch.setattr(fabric, "run", lambda *command: commands.append(command))
+    monkeypatch.setattr(fabric, "succeeds", lambda *command: False)
+    left = tmp_path / fabric.FABRIC
+    left.touch()
+    lab = state.LabState(home="/x", boot=state.boot_id(), nodes={"head": "10.0.0.1"})
+    fabric.refuse_foreign(lab)
+    assert fabric.ensure_fabric(lab)
+    assert commands[0] == ("ip", "netns", "add", fabric.FABRIC)
+    assert not left.exists()
+    lab.owns_fabric = False
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == left)
+    with pytest.raises(SeatrialError, match="was not made by the lab"):
+        fabric.refuse_foreign(lab)
 
 
 @pytest.mark.parametrize("rate", ["fast", "0mbit", "200", "mbit", "200 mbit", "-1mbit"])

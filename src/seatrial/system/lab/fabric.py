@@ -4,12 +4,16 @@ The machine's own network stays unchanged: bridge and cables live in namespaces.
 systemd-nspawn creates a node's cable: `host0` in the node, `vb-NODE` on the bridge.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from seatrial.errors import SeatrialError
 from seatrial.system.lab.shell import run, succeeds
 from seatrial.system.lab.state import LabState
+
+NAMESPACES = Path("/run/netns")
+"""Where ip(8) mounts network namespaces."""
 
 FABRIC = "seatrial-fabric"
 BRIDGE = "fabric0"
@@ -40,8 +44,11 @@ NETWORKS = (Network("host0", BRIDGE, 1500), *RAILS)
 
 
 def exists(name: str) -> bool:
-    """Return True if a network namespace of that name is there."""
-    return Path("/run/netns", name).exists()
+    """Return True if a network namespace of that name is there.
+
+    Where /run outlives a boot, an empty file of it may be left.
+    """
+    return os.path.ismount(NAMESPACES / name)
 
 
 def ensure_fabric(state: LabState) -> bool:
@@ -53,6 +60,7 @@ def ensure_fabric(state: LabState) -> bool:
     state.owns_fabric = True
     state.save()  # before the namespace exists
     if not exists(FABRIC):
+        (NAMESPACES / FABRIC).unlink(missing_ok=True)
         run("ip", "netns", "add", FABRIC)
     show = ("ip", "-n", FABRIC, "-o", "addr", "show", "dev", BRIDGE)
     if succeeds(*show) and f" {address}/" in run(*show):
@@ -102,7 +110,7 @@ def limit_rate(node: str, pid: int, rate: str | None) -> None:
     """
     for path, device in (
         (f"/proc/{pid}/ns/net", "host0"),
-        (f"/run/netns/{FABRIC}", f"vb-{node}"),
+        (f"{NAMESPACES / FABRIC}", f"vb-{node}"),
     ):
         qdisc = ("nsenter", f"--net={path}", "tc", "qdisc")
         if rate is None:
