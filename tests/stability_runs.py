@@ -1,8 +1,9 @@
 """A home with a stability phase, and a stand-in for Slurm that runs jobs side by side.
 
 The jobs are scripts of a real ReFrame. A job named in `at`/fault.MIX runs that file at
-its end. What is in `at`/NODE.lost sinfo prints as `state|user|time|reason`; with a file
-`at`/silent the controller does not answer.
+its end. What is in `at`/NODE.lost sinfo prints as `state|user|time|reason`; a node with
+a file `at`/NODE.gone it does not list; with a file `at`/silent the controller does not
+answer.
 """
 
 import json
@@ -97,6 +98,7 @@ state() {{
   cat {at}/$1.lost 2>/dev/null || echo 'idle|Unknown|Unknown|none'
 }}
 for node in cn01 cn02; do
+  [ ! -e {at}/$node.gone ] || continue
   case "$*" in
     *%u*) echo "$node|batch*|$(state $node)";;
     *) echo "$node|$(state $node | cut -d'|' -f1)|$(state $node | cut -d'|' -f4)";;
@@ -172,6 +174,9 @@ LOST = 'echo "down|slurm|$(date +%FT%T)|Not responding" > $at/cn02.lost; '
 
 DIES = f"{LOST}echo NODE_FAIL > $job/state; sleep 2; exit 9"
 """A job dies with its node."""
+
+VANISHES = f"{LOST}sleep 12; mv $at/cn02.lost $at/cn02.gone; exit 9"
+"""A job fails on a node that dies, and that Slurm then no longer lists."""
 
 NO_ROUTE = 'echo "connect() to 10.0.0.2: No route to host" >&2; exit 1'
 CRASHES = "kill -SEGV $$"

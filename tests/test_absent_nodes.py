@@ -14,9 +14,10 @@ from seatrial.criteria.absence import Absence
 from seatrial.criteria.criteria import Criteria, changes
 from seatrial.criteria.keys import ANY
 from seatrial.errors import SeatrialError
+from seatrial.judge.absent_nodes import Inventory
 from seatrial.judge.judge import Judgement, judge
 from seatrial.judge.presence import presence
-from seatrial.runs.closed_run import AGENDA_FILE, KEPT_CRITERIA
+from seatrial.runs.closed_run import AGENDA_FILE, KEPT_CRITERIA, Run
 
 ALLOWED = "absent_nodes: {at_most: 1, document: Contract 4711, clause: '4.3'}\n"
 
@@ -199,8 +200,8 @@ SPARE = "absent_nodes: {at_most: 0, clause: c, spares: 'cn[04,09]'}\n"
 REST = "; not in the run: cn09"
 
 
-def spare_judgement(kept: str, *absent: str) -> Judgement:
-    """Judge a healthy run of four nodes of one class, without the absent ones."""
+def spare_run(kept: str, *absent: str) -> Run:
+    """Return a healthy run of four nodes of one class, without the absent ones."""
     cases = repeats(8)
     there = [node for node in NODES if node not in absent]
     rows: list[Any] = [
@@ -218,9 +219,7 @@ def spare_judgement(kept: str, *absent: str) -> Judgement:
         "r", "lab", "", {"name": "smoke"}, (), nodes={"batch": tuple(NODES)}
     )
     text = {KEPT_CRITERIA: CRITERIA + kept, AGENDA_FILE: agenda.write().decode()}
-    run = replace(run, kept={name: one.encode() for name, one in text.items()})
-    absence = parsed(SPARE).absence
-    return judge(run, replace(criteria(LIMIT), absence=absence))
+    return replace(run, kept={name: one.encode() for name, one in text.items()})
 
 
 @pytest.mark.parametrize(
@@ -259,9 +258,20 @@ def spare_judgement(kept: str, *absent: str) -> Judgement:
 def test_spares_in_a_verdict(
     kept: str, absent: list[str], verdicts: dict[str, tuple[str, str]], words: str
 ) -> None:
-    judgement = spare_judgement(kept, *absent)
+    rules = replace(criteria(LIMIT), absence=parsed(SPARE).absence)
+    judgement = judge(spare_run(kept, *absent), rules)
     inventory = [f for f in judgement.findings if f.kind == "inventory" and f.place]
     assert {f.place: (f.verdict, f.reason) for f in inventory} == verdicts
     assert judgement.absence == words
     fails = any(verdict == "fail" for verdict, _ in verdicts.values())
     assert judgement.verdict == ("fail" if fails else "pass")
+
+
+def test_a_lost_node_that_is_back_takes_no_spare() -> None:
+    run = spare_run(SPARE, "cn01", "cn02")
+    rules = replace(criteria(LIMIT), absence=parsed(SPARE).absence)
+    nodes = run.manifest["nodes"]
+    inventory = Inventory.of([run], nodes, rules, returned={"cn01"})
+    assert inventory.spares == {"cn02": "spare cn04 replaces it"}
+    assert inventory.permitted == {"cn02"}
+    assert inventory.words.startswith("0 of 3, allowed 0")

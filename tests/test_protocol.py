@@ -357,6 +357,8 @@ def test_a_key_without_namespaces_signs_no_protocol(site: Path, protocol: Path) 
     refused = sign(site, protocol, "vendor", signers=signers)
     assert refused.exit_code == 2
     assert "without namespaces; expected namespaces=" in refused.stderr
+    line = '`jane@example.org namespaces="seatrial-protocol-vendor" ssh-ed25519 AAAA'
+    assert line in refused.stderr
     by_hand(site, protocol, "vendor", "jane")
     shown = seatrial("verify", protocol, "--signers", signers)
     assert shown.exit_code == 3

@@ -215,6 +215,9 @@ def test_unknown_signer_is_neither_right_nor_wrong(
             None,
         )
         assert found["fingerprint"].startswith("SHA256:")
+    shown = seatrial("verify", run, "--signers", signers).stdout
+    assert "unknown signer: ED25519 SHA256:" in shown
+    assert "expected a line in allowed_signers that lets this key sign runs" in shown
     with pytest.raises(SeatrialError, match=r"sealed with a key that .* does not name"):
         require_sealed(run, signers)
 

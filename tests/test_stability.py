@@ -188,6 +188,47 @@ def test_a_short_silence_of_a_node_is_no_loss(tmp_path: Path) -> None:
     assert '"cn02"' in (tmp_path / JOURNAL).read_text()
 
 
+GONE = (
+    NodeLook({"batch": frozenset(("cn01", "cn02"))}, frozenset(("cn01",)), {}),
+    NodeLook({"batch": frozenset(("cn01",))}, frozenset(("cn01",)), {}),
+)
+"""cn02 is powered down, and cn02 is no longer listed: neither usable nor lost."""
+
+
+@pytest.mark.parametrize("gone", GONE)
+def test_a_lost_node_is_back_when_it_is_usable(tmp_path: Path, gone: NodeLook) -> None:
+    """It is lost in the first session, and absent when the second begins."""
+    for name, start in (("mix-1", NOON), ("mix-2", NOON + 100)):
+        (tmp_path / "raw" / name).mkdir(parents=True)
+        journal = NodeJournal(tmp_path / "raw" / name / JOURNAL)
+        journal.begin(("cn01", "cn02"), start)
+        if name == "mix-1":
+            log = NodeLog(("cn01", "cn02"), journal)
+            log.note(look(), start)
+            assert log.note(look(DOWN), start + 20) == [DOWN]
+        else:
+            absent = NodeEvent("cn02", "absent", "unknown to Slurm", "", start)
+            log = NodeLog(("cn01",), journal, [absent])
+        log.note(gone, start + 40)
+        assert log.note(gone, start + 100) == []
+    (away,) = read_journal(tmp_path).away
+    assert (away.span, away.back) == (Span(NOON + 20, NOON + 200), False)
+    assert away.reason == "bad DIMM"
+    log.note(look(), NOON + 210)
+    (away,) = read_journal(tmp_path).away
+    assert (away.span, away.back) == (Span(NOON + 20, NOON + 210), True)
+
+
+def test_a_node_that_stays_lost_after_it_was_powered_down_is_one_loss() -> None:
+    log = NodeLog(("cn01", "cn02"))
+    assert log.note(look(DOWN), NOON) == [DOWN]
+    log.note(GONE[0], NOON + 200)
+    assert log.note(look(replace(DOWN, time=NOON + 400)), NOON + 400) == []
+    log.note(look(), NOON + 500)
+    again = replace(DOWN, time=NOON + 700)
+    assert log.note(look(again), NOON + 700) == [again]
+
+
 # From incidents to events.
 
 
@@ -401,6 +442,8 @@ def test_the_reason_has_the_numbers() -> None:
     )
     test = judge_phase(rule("mtbf: {accepted: 10 h, rejected: 1 h}"), one)
     assert test.value == 10.0
+    assert (test.accepted, test.limit) == (10.0, 1.0)
+    assert (value.accepted, value.limit) == (None, 0.9)
     assert test.reason.endswith("(risks: seller 0.1, buyer 0.1)")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from closed_runs import ssh_key
-from stability_runs import CRASHES, DIES, NO_ROUTE, write_phase
+from stability_runs import CRASHES, DIES, NO_ROUTE, VANISHES, write_phase
 
 from seatrial.campaign.node_journal import JOURNAL
 from seatrial.campaign.runner import resume_run
@@ -126,6 +126,24 @@ def test_three_causes_are_counted_after_a_kill(
     (lost,) = [one for one in content["findings"] if one["kind"] == "inventory"]
     assert (lost["place"], lost["verdict"]) == ("cn02", "pass")
     _correct(home, run, tmp_path)
+
+
+def test_a_node_that_slurm_no_longer_lists_is_not_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, at = write_phase(tmp_path, monkeypatch)
+    (at / "fault.1x1-2").write_text(VANISHES)
+    command = ["run", "lab", "--campaign", "phase", "--run-id", "r1"]
+    CliRunner().invoke(main, command)
+    done = CliRunner().invoke(main, ["judge", "lab/r1", "--format", "json"])
+    content = json.loads(done.stdout)
+    (lost,) = [one for one in content["findings"] if one["kind"] == "inventory"]
+    assert (lost["place"], lost["verdict"]) == ("cn02", "fail")
+    assert content["absence"] == "1 of 2, allowed 0"
+    phase = phase_of_run(load_run(home / "results" / "lab" / "r1"))
+    assert phase is not None
+    (away,) = phase.journal.away
+    assert (away.node, away.reason, away.back) == ("cn02", "Not responding", False)
 
 
 def _correct(home: Path, run: Run, folder: Path) -> None:

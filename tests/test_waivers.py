@@ -142,6 +142,32 @@ def test_a_waiver_of_one_place_leaves_the_others(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("clause", "of_waiver", "differs"),
+    [
+        ("3.1", "3.1", False),
+        ("3.1", "4.2", True),
+        ("Annex B, 3.1", "Annex B,  3.1", False),
+        ("Annex B, 3.1", "3.1", True),
+        ("Annex B, 3.1", "Annex C, 3.1", True),
+        (None, "3.1", False),
+    ],
+)
+def test_a_waiver_of_another_clause_counts_with_a_note(
+    folder: Path, clause: str | None, of_waiver: str, differs: bool
+) -> None:
+    given = {"document": "contract, of 2026", "clause": clause}
+    provenance = {name: text for name, text in given.items() if text}
+    source = ", ".join(provenance.values())
+    limit = replace(LIMIT, provenance=provenance, source=source)
+    run = run_of(folder, WAIVER | {"clause": of_waiver})
+    judgement = judge(run, criteria(limit), signers=folder / "allowed_signers")
+    assert judgement.verdict == "pass with waivers"
+    (told,) = judgement.waivers
+    note = f"waiver of a criterion of clause {clause}: {told}"
+    assert [one for one in judgement.notes if "waiver" in one] == [note] * differs
+
+
+@pytest.mark.parametrize(
     ("waiver", "signed", "told"),
     [
         (WAIVER, False, "not signed"),

@@ -23,40 +23,50 @@ _BY_SLURM = ("", "slurm")
 class NodeLog:
     """The losses among the delivered nodes, each once.
 
-    `names` are the nodes that were available when the session began; `journal` gets
-    their states.
+    `names` are the nodes that were available when the session began, `absent` says how
+    the others were; `journal` gets the states of all. A lost node is back when Slurm
+    calls it usable, not when Slurm powers it down or no longer lists it.
     """
 
     def __init__(
-        self, names: Iterable[str], journal: NodeJournal | None = None
+        self,
+        names: Iterable[str],
+        journal: NodeJournal | None = None,
+        absent: Iterable[NodeEvent] = (),
     ) -> None:
         self.journal = journal or NodeJournal()
         self.events: list[NodeEvent] = []
         self.names = frozenset(names)
         self._silent: dict[str, float] = {}
         self._lost: dict[str, NodeEvent] = {}
+        self._away = {event.node: event for event in absent}
 
     def note(self, look: NodeLook, now: float) -> list[NodeEvent]:
         """Note the state of the nodes at a moment (UTC seconds); return new losses."""
-        new, away = [], dict(look.lost)
+        new = []
+        for name in self._away.keys() & look.usable:
+            del self._away[name]
+        others = look.lost.keys() - self.names
+        self._away |= {name: look.lost[name] for name in others}
         for name in sorted(self.names):
             event = look.lost.get(name)
             if event is None or event.state != "not responding":
                 self._silent.pop(name, None)
             if event is None:
-                self._lost.pop(name, None)
+                if name in look.usable:
+                    self._lost.pop(name, None)
                 continue
             if event.state == "not responding":
                 began = self._silent.setdefault(name, event.time)
                 if now - began < SILENCE_S:
-                    away.pop(name)
                     continue
                 event = replace(event, time=began)
+            self._away[name] = event
             before, self._lost[name] = self._lost.get(name), event
             known = before and (before.state, before.reason)
             if known != (event.state, event.reason):
                 new += self.add([event])
-        self.journal.note(away, now)
+        self.journal.note(self._away, now)
         return new
 
     def since(self, event: NodeEvent) -> NodeEvent:

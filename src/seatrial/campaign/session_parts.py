@@ -100,8 +100,14 @@ def _node_log(session: Session, states: Sequence[NodeState]) -> NodeLog:
     if not session.round_s:
         return NodeLog(names)
     session.raw.mkdir(parents=True, exist_ok=True)
-    log = NodeLog(names, NodeJournal(session.raw / JOURNAL))
-    log.journal.begin([state.node.name for state in states], time.time())
+    now = time.time()
+    absent = [
+        NodeEvent(state.node.name, "absent", state.reason, "", now)
+        for state in states
+        if not state.present
+    ]
+    log = NodeLog(names, NodeJournal(session.raw / JOURNAL), absent)
+    log.journal.begin([state.node.name for state in states], now)
     observe(log)
     return log
 

@@ -1,6 +1,6 @@
 """Findings on delivered nodes that were absent or lost in a run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,10 +43,12 @@ class Inventory:
         nodes: _Nodes,
         criteria: Criteria,
         repairs: Sequence[Repair] = (),
+        returned: Collection[str] = (),
     ) -> "Inventory":
         """Judge the absent nodes by the allowance that all runs kept at their start.
 
-        Numbers from before one of the `repairs` do not count for its node.
+        Numbers from before one of the `repairs` do not count for its node. `returned`
+        are lost nodes that are back: they need neither the allowance nor a spare.
         """
         classes: dict[str, frozenset[str]] = {}
         for agenda in filter(None, map(agenda_of, runs)):
@@ -60,12 +62,13 @@ class Inventory:
         }
         states = {str(node["name"]): node["state"] == "present" for node in nodes}
         absence = _allowance(runs, criteria)
-        replaced = absence.replaced(states | dict.fromkeys(back, True), classes)
+        there = states | dict.fromkeys([*back, *returned], True)
+        replaced = absence.replaced(there, classes)
         spare = {name for name in absence.spare_nodes if name in states}
         spares = {name: "a spare" for name in spare if not states[name]}
         spares |= {name: f"spare {by} replaces it" for name, by in replaced.items()}
         names = [name for name, present in states.items() if not present]
-        away = [name for name in names if name not in {**back, **spares}]
+        away = [name for name in names if not there[name] and name not in spares]
         words = absence.words(len(away), len(nodes) - len(spare))
         words += _spare_words(absence.spare_nodes, replaced, states)
         spans = {name: span for name in names if (span := presence(name, runs))}

@@ -10,6 +10,7 @@ from seatrial.criteria.port_limits import PortLimit
 from seatrial.criteria.recorded import Recorded
 from seatrial.judge.findings import NOT_MEASURED, Finding
 from seatrial.judge.port_findings import port_findings, selected_rows
+from seatrial.model.units import counted
 from seatrial.runs.closed_run import Run
 from seatrial.runs.settings_table import is_stable, told
 
@@ -79,7 +80,9 @@ def _judged(
         nodes, settings = (declared.n_unique(of) for of in (["node"], [*_PLACE]))
         odd = rows.filter(pl.col("verdict") == "odd").unique(_PLACE)
         note = "; not like their class: " + _odd(odd) if odd.height else ""
-        reason = f"{settings} declared settings of {nodes} nodes are as declared{note}"
+        settings_of = f"{counted(settings, 'declared setting')} of "
+        are = "is" if settings == 1 else "are"
+        reason = f"{settings_of}{counted(nodes, 'node')} {are} as declared{note}"
         yield subject.judged("pass", reason, n=nodes)
 
 

@@ -1,7 +1,5 @@
 """Records of a judgement: findings, verdicts on the nodes, verdict on the run."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +7,7 @@ from typing import Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
 from seatrial.criteria.recorded import Recorded
+from seatrial.judge.digest import digest_of
 from seatrial.judge.located_part import LocatedPart
 from seatrial.model.cases import CaseKey
 from seatrial.names import natural_key
@@ -43,8 +42,6 @@ METHODS = {
     "every": "every single value",
 }
 _MOST_NAMES = _MOST_EARLIER = 8
-_DIGITS = 9
-"""Significant digits in the digest: further digits differ between machines."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,8 @@ class Finding:
     places that share a finding), `value` is their level; `lower` and `upper` are its
     one-sided confidence bounds;
     `limit` is that of the criterion; all in `unit`, None if absent. For sameness they
-    are ratios to the typical place. `more` is how many further allocations would
+    are ratios to the typical place. A demonstration test also has what is `accepted`;
+    its `limit` is what is rejected. `more` is how many further allocations would
     probably decide, None if not known. `bears` is the party that bears the burden of
     proof of the criterion, '' without one: it decides the exit status of "not shown".
     """
@@ -87,6 +85,7 @@ class Finding:
     spread: str = ""
     flags: tuple[str, ...] = ()
     bears: Bears | Literal[""] = ""
+    accepted: float | None = None
 
     @classmethod
     def of_case(cls, key: CaseKey, kind: Kind = "case") -> "Finding":
@@ -234,10 +233,7 @@ class Judgement:
         """
         apart = ("ledger", "located")
         content = {name: part for name, part in vars(self).items() if name not in apart}
-        if not self.waivers:
-            del content["waivers"]
-        text = json.dumps(_canonical(content), sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(content)
 
 
 def _few(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -251,22 +247,6 @@ def first_of(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
     words = ", ".join(names[:_MOST_NAMES])
     return f"{words} and {more} more" if more > 0 else words
-
-
-def _canonical(value: Any) -> Any:
-    """Convert numbers to text of nine digits, and records to dicts.
-
-    asdict() copies its content: seconds for a large machine.
-    """
-    if isinstance(value, Finding | NodeVerdict):
-        value = vars(value)
-    if isinstance(value, float):
-        return f"{value:.{_DIGITS}g}"
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(item) for item in value]
-    return value
 
 
 _KIND_ORDER = (

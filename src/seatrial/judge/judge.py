@@ -88,7 +88,8 @@ def judge(
     criteria, signed = permitted(runs, criteria), signed_reasons(runs, signers)
     ledger = with_exchanges(ledger_view(runs, criteria.sha256, beside), runs)
     nodes, repairs = joint_runs.delivered_nodes(runs), ledger.repairs if ledger else ()
-    inventory = Inventory.of(runs, nodes, criteria, repairs)
+    phases = Phases.of(runs, criteria, signed)
+    inventory = Inventory.of(runs, nodes, criteria, repairs, phases.returned(nodes))
     spoiled = spoiled_of(runs, inventory.permitted)
     rows = spoiled.counted(joint_runs.rows(runs), runs)
     table, left_out = since_repairs(rows, ledger)
@@ -101,12 +102,10 @@ def judge(
     found += [*spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
     found += unused_nodes(runs, nodes, signed.reasons) + ledger_findings(ledger)
-    phases = Phases.of(runs, criteria, signed)
-    found = phases.softened(found) + phases.findings()
+    found = phases.softened(found, nodes) + phases.findings()
     located, found, unfit = located_parts(runs, [flagged(f, changed) for f in found])
-    found.sort(key=place_of_finding)
-    accepted = waived(found, signed, runs)
-    by_node = node_verdicts(nodes, ruled, found, replay=replay)
+    accepted = waived(sorted(found, key=place_of_finding), signed, runs, criteria)
+    by_node = node_verdicts(nodes, ruled, accepted.findings, replay=replay)
     shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
     return Judgement(
         **{key: run.manifest[key] for key in ("run", "system", "campaign")},

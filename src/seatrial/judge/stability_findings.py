@@ -6,8 +6,9 @@ run are named, and do not leave it undecided. Runs of other campaigns skip crite
 stability in the same way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from seatrial.criteria.criteria import Criteria, kept_criteria
 from seatrial.criteria.recorded import Recorded
@@ -22,7 +23,6 @@ from seatrial.runs.reasons import Signed
 from seatrial.stability.demonstration import IntervalTest
 from seatrial.stability.phase import Phase, phase_of_run
 
-_LOST = "delivered but lost"
 _VERDICTS: Mapping[str, Verdict] = {"pass": "pass", "fail": "fail"}
 
 
@@ -85,20 +85,29 @@ class Phases:
                 found.append(replace(one, reason=words + one.reason))
         return found
 
-    def softened(self, findings: Iterable[Finding]) -> list[Finding]:
+    def returned(self, nodes: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+        """Return the lost nodes that were back before their phase ended.
+
+        There are none without criteria of stability: these count their losses.
+        """
+        if not self.judged:
+            return frozenset()
+        journals = [phase.journal for phase in self.phases.values()]
+        away = {one.node for own in journals for one in own.away if not one.back}
+        lost = {str(node["name"]) for node in nodes if node["state"] == "lost"}
+        return frozenset(lost - away)
+
+    def softened(
+        self, findings: Iterable[Finding], nodes: Iterable[Mapping[str, Any]]
+    ) -> list[Finding]:
         """Convert failures of jobs, and of lost nodes that are back, to passes.
 
         Criteria of checks that a phase does not run are skipped.
         """
         if not self.judged:
             return [*findings]
-        away = {
-            one.node
-            for phase in self.phases.values()
-            for one in phase.journal.away
-            if not one.back
-        }
-        return [_softened(finding, away) for finding in findings]
+        returned = self.returned(nodes)
+        return [_softened(finding, returned) for finding in findings]
 
 
 def stability_criteria(declared: Iterable[Recorded]) -> tuple[StabilityCriterion, ...]:
@@ -114,12 +123,12 @@ def _windows(run: Run, criteria: Criteria, signed: Signed) -> tuple[Maintenance,
     return declared + signed.maintenance
 
 
-def _softened(finding: Finding, away: set[str]) -> Finding:
+def _softened(finding: Finding, returned: Collection[str]) -> Finding:
     if finding.kind == "case" and finding.verdict == "fail":
         words = f"{finding.reason}; counted as an event of the stability phase"
         return finding.judged("pass", words)
-    lost = finding.kind == "inventory" and finding.verdict == "fail"
-    if lost and finding.reason.startswith(_LOST) and finding.place not in away:
+    absent = finding.kind == "inventory" and finding.verdict == "fail"
+    if absent and finding.place in returned:
         words = f"{finding.reason}; back, and counted as an event"
         return finding.judged("pass", words)
     unmeasured = finding.verdict == "undecided" and finding.reason.startswith(
@@ -200,6 +209,7 @@ _SHORT = 0.02
 def _demonstrated(subject: Finding, rule: StabilityCriterion, phase: Phase) -> Finding:
     """Judge a phase by a demonstration test."""
     decision, test = phase.decide(rule), phase.test(rule)
+    subject = replace(subject, accepted=rule.accepted)
     if isinstance(test, IntervalTest):
         intervals = int(phase.exposed / test.length + 1e-9)
         value = 1 - decision.counted / intervals if intervals else None

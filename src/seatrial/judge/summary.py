@@ -181,9 +181,11 @@ def _line(group: Sequence[Finding]) -> Parts:
         line.append((f" at {places}", "bold"))
     if len(group) > 1:
         line.append(f" ({len(group)} findings)")
+    limit = f"limit {_limit(first)}" if first.limit is not None else ""
     if value := _value(group):
-        limit = f" (limit {_limit(first)})" if first.limit is not None else ""
-        line.append(f": {value}{limit}")
+        line.append(f": {value} ({limit})" if limit else f": {value}")
+    elif first.accepted is not None:
+        line.append(f": {limit}")
     line += [(f" [{flag}]", "yellow") for flag in first.flags]
     return [*line, f": {first.reason}"]
 
@@ -281,5 +283,8 @@ def _quantity(value: float | None, unit: str) -> str:
 def _limit(finding: Finding) -> str:
     if finding.limit is None:
         return ""
+    limit = _quantity(finding.limit, finding.unit)
+    if finding.accepted is not None:
+        return f"≥ {_quantity(finding.accepted, finding.unit)}, rejected ≤ {limit}"
     sign = {"higher": "≥ ", "lower": "≤ "}.get(finding.direction, "")
-    return sign + _quantity(finding.limit, finding.unit)
+    return sign + limit

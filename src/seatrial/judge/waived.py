@@ -7,6 +7,7 @@ waived, the verdict on the run is "pass with waivers".
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from seatrial.criteria.criteria import Criteria
 from seatrial.judge.findings import Finding, RunVerdict, Verdict
 from seatrial.runs.closed_run import Run
 from seatrial.runs.reasons import Signed, Waiver
@@ -38,9 +39,19 @@ class Waived:
         return whole
 
 
-def waived(findings: Sequence[Finding], signed: Signed, runs: Sequence[Run]) -> Waived:
-    """Flag the findings that signed waivers accept."""
+def waived(
+    findings: Sequence[Finding],
+    signed: Signed,
+    runs: Sequence[Run],
+    criteria: Criteria,
+) -> Waived:
+    """Flag the findings that signed waivers accept.
+
+    A waiver that names another clause than its criterion counts, with a note.
+    """
     manifests = {str(run.manifest["run"]): run.manifest for run in runs}
+    rules = (*criteria.criteria, *criteria.declared)
+    clauses = {one.name: one.provenance.get("clause") for one in rules}
     notes, counted = [*signed.problems], list[str]()
     flagged = [*findings]
     for waiver in signed.waivers:
@@ -51,6 +62,9 @@ def waived(findings: Sequence[Finding], signed: Signed, runs: Sequence[Run]) -> 
         if not hits:
             notes.append(f"waiver of nothing that fails or is undecided: {waiver}")
             continue
+        clause = clauses.get(waiver.criterion) or waiver.clause
+        if clause.split() != waiver.clause.split():
+            notes.append(f"waiver of a criterion of clause {clause}: {waiver}")
         counted.append(str(waiver))
         for at in hits:
             flags = dict.fromkeys((*flagged[at].flags, WAIVED))

@@ -13,7 +13,7 @@ from seatrial.names import natural_key
 from seatrial.report.content import Content, CriterionRow, Front
 from seatrial.report.folding import first_names, fold_criteria
 from seatrial.report.render import text
-from seatrial.report.wording import interval_words, limit_words, urgency
+from seatrial.report.wording import interval_words, required_words, urgency
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import nodes_and_software
 
@@ -229,7 +229,7 @@ def _numbers(finding: Finding) -> str:
         between = f" ({interval})" if interval else ""
         words.append(f" is {text.quantity(number, finding.unit)}{between}")
     if finding.limit is not None:
-        required = f"{limit_words(finding)} is required"
+        required = required_words(finding)
         words.append(required if words else f" ({required})")
     return ", ".join(words)
 

@@ -36,8 +36,8 @@ def sign_protocol(
     if new.signer is None:
         raise SeatrialError(
             f"{key}: must not sign as {role}: {new.problem}; expected a line such as "
-            f'`jane@example.org namespaces="{NAMESPACE}{role}" {new.key_type.lower()} '
-            f"...` in {signers}; nothing was signed"
+            f'`jane@example.org namespaces="{NAMESPACE}{role}" ssh-ed25519 AAAA...` '
+            f"in {signers}; nothing was signed"
         )
     for one in before.signatures:
         if new.signer == one.signer or new.fingerprint == one.fingerprint:

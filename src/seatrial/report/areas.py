@@ -100,7 +100,7 @@ def area_summaries(rows: Sequence[CriterionRow]) -> tuple[AreaSummary, ...]:
 
 def _headlines(rows: Sequence[CriterionRow]) -> tuple[Headline, ...]:
     """Choose the numbers with the least margin, different metrics before sizes."""
-    numbers = [row for row in rows if row.worst.value is not None and row.limit]
+    numbers = [row for row in rows if row.estimate and row.limit]
     first: dict[str, CriterionRow] = {}
     ordered = sorted(numbers, key=_urgency)
     for row in ordered:

@@ -82,6 +82,9 @@ def _row(findings: Sequence[Finding], measured: _Measured) -> CriterionRow:
             estimate += " times the typical"
         elif shared:
             estimate += ", median of the places"
+    elif worst.accepted is not None and worst.lower is not None:
+        bound = text.measured(worst.lower, worst.limit)
+        estimate = f"≥ {text.quantity(bound, worst.unit)}"
     return CriterionRow(
         name=_key(worst)[0],
         check=worst.check,

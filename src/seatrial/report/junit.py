@@ -1,6 +1,7 @@
 """The judgement as JUnit XML, for the systems that show and count tests."""
 
 from collections import Counter
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from seatrial.judge.judge import Finding, Judgement
@@ -92,13 +93,21 @@ def _test_case(suite: ET.Element, finding: Finding) -> None:
         elif finding.verdict != "skipped":
             details["type"] = finding.kind
         ET.SubElement(case, outcome, _attributes(**details))
-    if finding.value is not None:
+    if finding.value is not None or finding.accepted is not None:
         output = ET.SubElement(case, "system-out")
-        limit = "" if finding.limit is None else f", limit {finding.limit:.9g}"
-        output.text = text.clean(
-            f"{finding.value:.9g} {finding.unit}{limit}, "
-            f"{finding.direction} is better, n={finding.n}"
-        )
+        output.text = text.clean(", ".join(_numbers(finding)))
+
+
+def _numbers(finding: Finding) -> Iterator[str]:
+    """Yield the value of a finding, its limits, and what they count."""
+    if finding.value is not None:
+        yield f"{finding.value:.9g} {finding.unit}"
+    if finding.accepted is not None:
+        yield f"accepted {finding.accepted:.9g}, rejected {finding.limit:.9g}"
+    elif finding.limit is not None:
+        yield f"limit {finding.limit:.9g}"
+    yield f"{finding.direction} is better"
+    yield f"n={finding.n}"
 
 
 def _attributes(**values: str) -> dict[str, str]:

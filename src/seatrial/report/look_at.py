@@ -7,7 +7,7 @@ from seatrial.names import natural_key
 from seatrial.report.content import ActOn
 from seatrial.report.render import text
 from seatrial.report.render.text import few, short
-from seatrial.report.wording import badness, interval_words, limit_words
+from seatrial.report.wording import badness, interval_words, required_words
 
 MOST_NAMES = 8
 """Places with the same reason whose names are in one line; the rest is counted."""
@@ -126,15 +126,15 @@ def _origin(findings: Sequence[Finding]) -> str:
 
 
 def _words(finding: Finding) -> str:
+    required = required_words(finding) if finding.limit else ""
     if finding.value is None:
-        return (
-            f"{finding.metric}: {finding.reason}" if finding.metric else finding.reason
-        )
+        limits = required if finding.accepted is not None else ""
+        return ": ".join(filter(None, (finding.metric, limits, finding.reason)))
     value = text.quantity(text.measured(finding.value, finding.limit), finding.unit)
     if finding.kind == "sameness":
         value += " times the typical"
     told = finding.reason.startswith("between ")  # the reason has the interval
     interval = "" if told else interval_words(finding)
     between = f" ({interval})" if interval else ""
-    required = f", {limit_words(finding)} is required" if finding.limit else ""
-    return f"{finding.metric} is {value}{between}{required}: {finding.reason}"
+    limits = f", {required}" if required else ""
+    return f"{finding.metric} is {value}{between}{limits}: {finding.reason}"

@@ -10,7 +10,7 @@ from seatrial.errors import SeatrialError
 from seatrial.judge.stability_findings import stability_criteria
 from seatrial.model.causes import CAUSES
 from seatrial.model.spans import span_text
-from seatrial.model.units import rounded
+from seatrial.model.units import counted, rounded
 from seatrial.report.content import Chapter
 from seatrial.report.operating_curve import Curve, curve_figure
 from seatrial.report.render.figure import Figure, Table
@@ -73,8 +73,9 @@ def intro(phase: Phase) -> str:
     return (
         f"Declared: {span_text(declared.duration_s)} at {100 * declared.load:.3g} % of "
         f"the node-hours. Observed: {span_text(observed)} on "
-        f"{len(phase.journal.nodes)} nodes; {phase.jobs} jobs took "
-        f"{100 * phase.load:.3g} % of the node-hours; {phase.failed} of them failed."
+        f"{counted(len(phase.journal.nodes), 'node')}; "
+        f"{counted(phase.jobs, 'job')} took {100 * phase.load:.3g} % of the "
+        f"node-hours; {phase.failed} of them failed."
     )
 
 

@@ -37,11 +37,23 @@ def case_detail(check: str, case: str) -> str:
 
 
 def limit_words(finding: Finding) -> str:
-    """Format the limit of a finding: 'at least 60 MB/s'; '' if there is none."""
+    """Format the limit of a finding: 'at least 60 MB/s'; '' if there is none.
+
+    A test has two: 'at least 100 h is accepted, at most 50 h is rejected'.
+    """
     if finding.limit is None:
         return ""
-    words = "at most" if finding.direction == "lower" else "at least"
-    return f"{words} {text.quantity(text.exact(finding.limit), finding.unit)}"
+    limit = text.quantity(text.exact(finding.limit), finding.unit)
+    if finding.accepted is not None:
+        accepted = text.quantity(text.exact(finding.accepted), finding.unit)
+        return f"at least {accepted} is accepted, at most {limit} is rejected"
+    return f"{'at most' if finding.direction == 'lower' else 'at least'} {limit}"
+
+
+def required_words(finding: Finding) -> str:
+    """Format the limit of a finding as a sentence; '' if there is none."""
+    words = limit_words(finding)
+    return f"{words} is required" if words and finding.accepted is None else words
 
 
 def interval_words(finding: Finding) -> str:
