@@ -211,7 +211,18 @@ def slow_pairs(row: dict[str, Any], size_bytes: int) -> set[tuple[str, str]]:
 def test_slow_link_fails_ring_and_sweep_and_shows_in_its_pairs(
     tmp_path: Path, only: str
 ) -> None:
-    rows = replay(tmp_path, only=only, SLOW_NODE="cn03")
+    """The link and the limits are those of the time when the output was recorded."""
+    limits = shutil.copytree(HOME / "reference-data" / "lab", tmp_path / "limits")
+    for name, now, then in (
+        ("pairsweep", "bw_1MiB: [12,", "bw_1MiB: [40,"),
+        ("imb", "bw_4MiB: [15,", "bw_4MiB: [60,"),
+    ):
+        file = limits / f"{name}.yaml"
+        assert now in file.read_text()
+        file.write_text(file.read_text().replace(now, then))
+    rows = replay(
+        tmp_path, only=only, SLOW_NODE="cn03", RFM_REFERENCE_PREFIX=str(limits)
+    )
     failed = {row["display_name"]: row for row in rows if row["result"] == "fail"}
     assert set(failed) == {"ImbRing", "PairSweep"}
     assert "bw_4MiB=25.0 MB/s, expected 60" in failed["ImbRing"]["fail_reason"]

@@ -98,14 +98,14 @@ def status() -> None:
 @options.option(
     "--rate",
     type=options.Rate(),
-    default="200mbit",
+    default="50mbit",
     help="A number and a unit of tc: kbit, mbit, gbit.",
 )
 @click.option("--off", is_flag=True, help="Remove the limit.")
 def slow_link(node: str, rate: str, off: bool) -> None:
     """Limit the link of NODE in both directions, a fault that a campaign must find.
 
-    Example: seatrial lab slow-link cn03 --rate 200mbit
+    Example: seatrial lab slow-link cn03 --rate 10mbit
     """
     from seatrial.system.lab import cluster
 

@@ -162,7 +162,7 @@ def _ensure_access(
         f"  IdentityFile {key}",
         "  IdentitiesOnly yes",
         f"  UserKnownHostsFile {known_hosts}",
-        f"  ProxyCommand nsenter --net=/run/netns/{fabric.FABRIC} nc %h %p",
+        f"  ProxyCommand nsenter --net={fabric.NAMESPACES / fabric.FABRIC} nc %h %p",
     ]
     files = {
         known_hosts: [

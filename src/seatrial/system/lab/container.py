@@ -38,7 +38,7 @@ def ensure_running(state: LabState, node: str, image: Path) -> bool:
     write_node_files(state, node, root)
     command = [
         "nsenter",
-        f"--net=/run/netns/{fabric.FABRIC}",
+        f"--net={fabric.NAMESPACES / fabric.FABRIC}",
         "systemd-nspawn",
         "--quiet",
         f"--directory={root}",
@@ -131,7 +131,7 @@ def answers_ssh(address: str) -> bool:
 
     A helper enters the network namespace: the machine has no route to the lab.
     """
-    namespace = f"--net=/run/netns/{fabric.FABRIC}"
+    namespace = f"--net={fabric.NAMESPACES / fabric.FABRIC}"
     return succeeds("nsenter", namespace, "nc", "-z", "-w", "1", address, "22")
 
 
