@@ -207,6 +207,14 @@ def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
             "blocks: [{name: a, checks: [A], variables: [1]}]",
             "1: blocks[0].variables: expected a mapping, got [1].",
         ),
+        *(
+            (
+                f"blocks:\n- {{name: a, checks: [A], variables: {{A.n: {number}}}}}",
+                "2: blocks[0].variables.A.n: expected a number below 2^64, got "
+                + number[:99],
+            )
+            for number in ("1" + 400 * "0", "1e400", "1.0e+400", "nan")
+        ),
     ],
 )
 def test_bad_campaign_is_refused(home: Path, text: str, expected: str) -> None:

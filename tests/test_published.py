@@ -412,7 +412,7 @@ BROKEN = [
         "value: 900",
         "value: .nan",
         21,
-        "numbers.bw.value: expected a number above 0, got nan.",
+        "numbers.bw.value: expected a number below 2^64, got .nan.",
     ),
     (
         "one",

@@ -57,3 +57,30 @@ def test_errors_are_those_of_pyyaml(text: str, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SeatrialError) as plain:
         read_by_pyyaml(monkeypatch, Path("x.yaml"), text.encode())
     assert str(fast.value) == str(plain.value)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1" + 400 * "0",
+        "-1" + 400 * "0",
+        "0x1" + 16 * "0",
+        "0x" + 5000 * "f",
+        *("1.0e+400", "-1.0e+400", ".inf", ".nan"),
+    ],
+)
+def test_numbers_that_no_float_can_hold_are_refused(number: str) -> None:
+    shown = number if len(number) <= 100 else f"{number[:100]}..."
+    with pytest.raises(SeatrialError) as error:
+        YamlFile(Path("x.yaml"), f"a: 1\nb: [2, {number}]".encode())
+    assert str(error.value) == (
+        f"x.yaml:2: b[1]: expected a number below 2^64, got {shown}."
+    )
+
+
+def test_large_numbers_are_read() -> None:
+    guid = "0xffffffffffffffff"
+    assert YamlFile(Path("x.yaml"), f"[{guid}, 1.0e+18]".encode()).data == [
+        2**64 - 1,
+        1e18,
+    ]

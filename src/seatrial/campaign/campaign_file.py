@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -206,6 +207,10 @@ def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:
             parameters[check] = {
                 key: tuple(map(str, allowed)) for key, allowed in values.items()
             }
+    for key, value in written.variables.items():
+        if isinstance(value, str):  # YAML 1.1 takes 1e400 for a text, ReFrame does not
+            with suppress(ValueError):
+                file.check_size(float(value), (*place, "variables", key))
     return Block(name, tuple(checks), written.variables, parameters)
 
 

@@ -151,10 +151,10 @@ class _Merged:
         keys.check_campaigns(file, given.campaigns, self.at("campaigns"), self.known)
         risks = self.risks()
         self.check_repeats(risks)
-        self.formula = self.evaluated()
-        metrics = self.metrics()
+        self.formula, metrics = self.evaluated(), self.metrics()
         for flat, (limit, place) in metrics.items():
             metric = keys.checked_metric(self.file, flat, place, self.known)
+            value = self.limit(flat, limit, place)
             yield (
                 Criterion(
                     name=self.name(flat, len(metrics)),
@@ -165,9 +165,9 @@ class _Merged:
                     direction=metric.direction,
                     statistic=given.statistic,
                     kind=self.kind,
-                    limit=self.limit(flat, limit, place),
+                    limit=value,
                     tolerance=given.tolerance,
-                    model=self.given.model or usual_model(metric.unit),
+                    model=self.given.model or usual_model(metric.unit, value),
                     zone=given.zone,
                     risks=risks,
                     cap=given.cap,

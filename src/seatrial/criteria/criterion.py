@@ -136,9 +136,10 @@ def fewest_allocations(
     return smallest_n("order" if model == "any" else "t", risk)
 
 
-def usual_model(unit: str) -> Model:
+def usual_model(unit: str, limit: float | None) -> Model:
     """Return the model of a metric whose criterion states none.
 
-    Counts, shares and ratios may be 0, and take any distribution.
+    Counts, shares and ratios may be 0, and take any distribution; so does a metric with
+    a limit of 0, which has no logarithm.
     """
-    return "any" if unit in ("1", "%", "count") else "lognormal"
+    return "any" if limit == 0 or unit in ("1", "%", "count") else "lognormal"

@@ -37,6 +37,7 @@ _T = TypeVar("_T")
 _TAG = "tag:yaml.org,2002:"
 _DEEPEST = 30
 _LONGEST = 100
+_MOST_BITS = 64  # a GUID; the third power of such a number is a float, too
 _PLAIN = {str: "a text", bool: "true or false", int: "a whole number"}
 _PLAIN |= {float: "a number", dict: "a mapping", tuple: "a list", NoneType: "null"}
 
@@ -102,9 +103,12 @@ class YamlFile:
             YAML_SCALAR.check(len(node.value), self.path)
             self.texts[place] = node.value
             try:
-                return self.loader.construct_object(node)
+                value = self.loader.construct_object(node)
             except ValueError as error:  # a month 13, for example
                 self.refuse(place, f"not valid YAML: {error}")
+            if isinstance(value, int | float):
+                self.check_size(value, place)
+            return value
         if len(place) > _DEEPEST:
             self.refuse(place[:1], "nested too deeply: an alias of what it is in?")
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
@@ -136,6 +140,12 @@ class YamlFile:
         self._check(kind, value, place)
         return msgspec.convert(value, kind)
 
+    def check_size(self, number: float, place: Place) -> None:
+        """Refuse an infinite number, NaN, and one that is too large to compute with."""
+        if not abs(number) < 2**_MOST_BITS:
+            text = _short(self.texts[place])
+            self.refuse(place, f"expected a number below 2^{_MOST_BITS}, got {text}.")
+
     def refuse(self, place: Place, reason: str) -> NoReturn:
         """Raise SeatrialError with file, line, key and reason."""
         steps = [f"[{key}]" if type(key) is int else f".{key}" for key in place]
@@ -148,8 +158,7 @@ class YamlFile:
     def expected(self, expected: str, value: object, place: Place) -> NoReturn:
         """Raise SeatrialError for a value that is not the expected one."""
         text = "nothing" if value is None and place not in self.lines else repr(value)
-        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-        self.refuse(place, f"expected {expected}, got {text}.")
+        self.refuse(place, f"expected {expected}, got {_short(text)}.")
 
     def one_of(
         self, noun: str, known: Collection[str], value: object, place: Place
@@ -194,6 +203,10 @@ def _composed(text: str) -> tuple[Any, yaml.Node | None]:
             return loader, loader.get_single_node()
     loader = _LOADERS[-1](text)
     return loader, loader.get_single_node()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _is_struct(kind: Any) -> bool:
