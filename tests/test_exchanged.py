@@ -77,6 +77,12 @@ NEW = {"cn01": "A1", "cn02": "B7"}
         ([settings(OLD), None, settings(NEW)], [("cn02", 2 * DAY)]),
         ([settings(OLD, NEW)], [("cn02", 3600.0)]),
         ([settings({}), settings(NEW)], []),
+        ([settings({"cn02": "None"}), settings({"cn02": "Default string"})], []),
+        ([settings(OLD), settings({"cn02": "N/A"}), settings(OLD)], []),
+        (
+            [settings(OLD), settings({"cn02": "N/A"}), settings(NEW)],
+            [("cn02", 2 * DAY)],
+        ),
         (
             [settings(OLD), settings(NEW), settings(OLD)],
             [("cn02", DAY), ("cn02", 2 * DAY)],

@@ -9,6 +9,7 @@ from seatrial.audit import nvconfig
 from seatrial.audit.expected import Expected
 from seatrial.audit.keys import key_of
 from seatrial.audit.reading import Reading
+from seatrial.model.serial_numbers import is_placeholder
 
 Verdict = Literal["ok", "drift", "pending", "odd", "unknown", "absent"]
 VERDICTS: tuple[Verdict, ...] = ("absent", "drift", "pending", "unknown", "odd", "ok")
@@ -96,13 +97,22 @@ def _by_place(readings: Iterable[Reading], rails: Mapping[str, str]) -> _Reading
         if "/" in address:
             names[address.split("/")[0]].append(rail)
     found: _Readings = {}
-    for reading in readings:
+    for reading in map(_without_placeholder, readings):
         subjects = names.get(reading.subject) if reading.kind == "hca" else None
         for subject in subjects or [reading.subject]:
             place = (reading.kind, subject, reading.key)
             if reading.value is not None or place not in found:
                 found[place] = reading
     return found
+
+
+def _without_placeholder(reading: Reading) -> Reading:
+    """Return the reading, unknown if it is what firmware has without a serial."""
+    text = reading.value
+    if reading.key != "serial" or text is None or not is_placeholder(text):
+        return reading
+    reason = f"the firmware has a placeholder: {text}"
+    return replace(reading, value=None, reason=reason)
 
 
 def _rows_of_node(

@@ -113,6 +113,7 @@ def _print(rows: "list[Row]", *, everything: bool) -> None:
     from seatrial.audit.deviations import deviations, untold
     from seatrial.audit.rows import VERDICTS
     from seatrial.console import Terminal, folding_table
+    from seatrial.model.units import counted
 
     lines = deviations(rows, everything=everything)
     table = folding_table("", "nodes", "of", "key", "declared", "actual", "peers")
@@ -129,4 +130,4 @@ def _print(rows: "list[Row]", *, everything: bool) -> None:
     counts = Counter[str](row.verdict for row in rows)
     nodes = len({row.node for row in rows})
     parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
-    console.print_line(f"{nodes} nodes: {parts}")
+    console.print_line(f"{counted(nodes, 'node')}: {parts}")

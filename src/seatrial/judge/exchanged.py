@@ -11,6 +11,7 @@ from datetime import datetime
 import polars as pl
 
 from seatrial.judge.joint_runs import start_time
+from seatrial.model.serial_numbers import is_placeholder
 from seatrial.runs.closed_run import Run
 from seatrial.runs.ledger_view import LedgerView, Repair
 
@@ -32,7 +33,7 @@ def exchanges(runs: Sequence[Run]) -> Iterator[Repair]:
     """Yield an exchange for each node that another serial number or GUID was read of.
 
     It counts from the start of the run that first read it; if that run began with the
-    old one, from its end. A reading that is missing shows nothing.
+    old one, from its end. A reading that is missing, or a placeholder, shows nothing.
     """
     known: dict[tuple[str, str, str], str] = {}
     for run in runs:
@@ -58,7 +59,8 @@ def _identities(run: Run, moment: str) -> Iterator[tuple[tuple[str, str, str], s
     rows = run.settings.filter(wanted & pl.col("actual").is_not_null())
     columns = ("node", "subject", "key", "actual")
     for node, subject, key, actual in rows.select(columns).iter_rows():
-        yield (node, subject, key), actual
+        if not is_placeholder(actual):
+            yield (node, subject, key), actual
 
 
 def _end_time(run: Run) -> float:
