@@ -15,6 +15,7 @@ from reframe_runs import CHECKS, HOME, OURS
 
 from seatrial.checks.catalogue import Entry, catalogue, format_catalogue
 from seatrial.checks.experiments import EXPERIMENTS
+from seatrial.checks.sources import variables_of
 from seatrial.cli import main
 from seatrial.criteria.published import load_published
 from seatrial.model.metrics import split_flat_name
@@ -281,6 +282,9 @@ def test_unknown_system_is_refused(home: Path) -> None:
         ("Npb", "problem_class", "'C'", "Size of the problem, from S"),
         ("NodeSweep", "quiet", "5", "Seconds of readings before the load."),
         ("PairSweep", "seed", "1", ""),
+        ("Hpl", "n", "1000", "Order of the matrix"),
+        ("HplRacks", "memory_fraction", "0.0", "Share of the nodes' memory"),
+        ("Hpl", "ppn", "0", "Ranks per node"),
     ],
 )
 def test_variables_of_a_check(
@@ -301,3 +305,32 @@ def test_variables_of_an_unknown_check() -> None:
     result = runner.invoke(main, ["checks", "Nbp"])
     assert result.exit_code == 2
     assert "unknown check 'Nbp'; known checks: " in result.stderr
+
+
+def test_only_variables_that_a_campaign_sets_are_listed() -> None:
+    listed = {row.variable for row in variables_of(CHECKS, "Hpl")}
+    assert listed == {
+        *("n", "block", "longest_s", "memory_fraction", "load_sensors"),
+        *("tuning", "placement", "num_nodes", "ppn"),
+    }
+
+
+def test_the_nearest_base_that_sets_a_variable_counts(tmp_path: Path) -> None:
+    """As in Python, where a base is shared by two others."""
+    text = """
+class Base:
+    steps = variable(int, value=1)
+
+class Left(Base):
+    pass
+
+class Right(Base):
+    steps = 2
+
+@rfm.simple_test
+class Ocean(Left, Right):
+    pass
+"""
+    write(tmp_path / "ocean.py", text)
+    (row,) = variables_of(tmp_path, "Ocean")
+    assert row.default == "2"

@@ -82,6 +82,20 @@ def test_matrix_fills_class_node_or_rack(
     assert order**2 * 8 < 0.8 * nodes * 2**34 < (order * 1.05) ** 2 * 8
 
 
+@pytest.mark.parametrize("check", ["Hpl", "HplNodes", "Hpcc"])
+@pytest.mark.parametrize("setting", ["n=0", "n=-5", "block=0"])
+def test_order_and_block_are_positive(tmp_path: Path, check: str, setting: str) -> None:
+    output = dry_run(tmp_path, f"{check}$", "-S", f"{check}.{setting}")
+    name, _, value = setting.partition("=")
+    assert f"{name} is {value}" in output
+    assert "expected 1 or more. Set memory_fraction for an order by memory" in output
+
+
+def test_order_by_memory_takes_no_fixed_one(tmp_path: Path) -> None:
+    dry_run(tmp_path, "Hpl$", "-S", "Hpl.memory_fraction=0.8", "-S", "Hpl.n=0")
+    assert parameters(tmp_path)["n"] == 82176
+
+
 def test_time_bounds_the_matrix_and_limits_the_job(tmp_path: Path) -> None:
     options = ("-S", "Hpl.memory_fraction=0.8", "-S", "Hpl.longest_s=600")
     dry_run(tmp_path, "Hpl$", *options, scheduler="slurm")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from fake_node import CPUS, fake_node, write
 
 from seatrial.campaign import slurm_energy
 from seatrial.campaign.slurm_energy import JobEnergy, Loads, parse_energies
+from seatrial.checks import load_sensed
+from seatrial.checks.load_sensed import LoadSensed
 from seatrial.checks.loadsensors.__main__ import LoadSensors
 from seatrial.checks.loadsensors.energy import Board, Rapl, parse_watts, printed_watts
 from seatrial.checks.nodesweep.readings import AbsentError, read_power_limits
@@ -387,3 +390,37 @@ def test_slurm_that_counts_gives_each_job_its_energy(
         "Slurm: cases that share a job have no energy of their own",
     ]
     slurm_energy.energy_plugin.cache_clear()
+
+
+HANGS = """
+trap '' USR1
+trap '{on_term}' TERM
+for _ in $(seq 100); do sleep 0.1; done &
+wait $!; wait $!
+"""
+
+
+@pytest.mark.parametrize(
+    ("on_term", "told"), [("touch told; kill $!; exit 0", True), ("", False)]
+)
+def test_sensors_that_hang_end_with_their_load(
+    on_term: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TERM lets srun end its tasks; KILL ends an srun that does not answer."""
+    monkeypatch.setattr(load_sensed, "_END_TENTHS", 3)
+    monkeypatch.setattr(load_sensed, "_TERM_TENTHS", 20 if told else 3)
+    load: Any = SimpleNamespace(_is_load=True, _shares_machine=False)
+    fake_program(tmp_path, "sensors", HANGS.format(on_term=on_term))
+    lines = ["./sensors >/dev/null 2>&1 & seatrial_sensors=$!", "disown", "sleep 0.5"]
+    lines += LoadSensed.sensors_end(load)
+    lines += ["sleep 0.2", "kill -0 $seatrial_sensors 2>/dev/null && echo alive"]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join([*lines, "true"])],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == ""
+    assert (tmp_path / "told").exists() == told

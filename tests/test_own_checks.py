@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from fake_home import fake_program, write_home
+from fake_home import fake_program, write, write_home
 from fake_jobs import slurm_jobs
 from reframe_runs import HOME
 
-from seatrial.checks.sources import own_metrics
+from seatrial.checks.sources import CheckVariable, own_metrics, variables_of
 from seatrial.cli import main
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import Known
 from seatrial.errors import SeatrialError
 from seatrial.model.manifest import parse_manifest
 from seatrial.model.metrics import Metric
@@ -119,6 +121,17 @@ def test_the_new_check_is_reported_compared_exported_planned_and_replayed(
     assert entry["metrics"] == [
         {"name": RATE.name, "unit": "steps/s", "direction": "higher"}
     ]
+
+
+def test_the_printed_criterion_is_valid(home: Path) -> None:
+    done = command("new", "check", "RiverModel")
+    lines = re.findall("^  #( .*[]:}\\w'])$", done.output, re.MULTILINE)
+    entry = "\n".join(line for line in lines if "criteria.yaml" not in line)
+    text = f"schema: 1\nrisks: {{seller: 0.05, buyer: 0.05}}\ncriteria:\n{entry}\n"
+    file = home / "reference-data" / "lab" / "criteria.yaml"
+    (criterion,) = Criteria.parse(text.encode(), file, Known.beside(file)).criteria
+    assert criterion.name == "RiverModel rivermodel_rate (rivermodel)"
+    assert not criterion.holds_in("acceptance")
 
 
 def test_output_without_the_number_fails_the_case(home: Path, tmp_path: Path) -> None:
@@ -238,3 +251,38 @@ def test_a_manifest_cannot_change_a_metric_of_seatrial(tmp_path: Path) -> None:
     manifest["own_metrics"] = [own]
     with pytest.raises(SeatrialError, match="latency is a metric of Seatrial"):
         parse_manifest(tmp_path / "r", json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize(
+    ("declared", "default", "meaning"),
+    [
+        ("steps = variable(int, value=3)", "3", ""),
+        ('steps: int = variable(int, value=3)\n    """Steps."""', "3", "Steps."),
+        ("steps: int", None, ""),  # no value: no variable
+    ],
+)
+def test_a_variable_may_have_a_type(
+    declared: str, default: str | None, meaning: str, tmp_path: Path
+) -> None:
+    text = f"@rfm.simple_test\nclass Ocean:\n    {declared}\n"
+    write(tmp_path / "ocean.py", text)
+    expected = [CheckVariable("Ocean", "steps", default, meaning)] if default else []
+    assert variables_of(tmp_path, "Ocean") == expected
+
+
+def test_a_typed_override_and_typed_metrics_are_read(tmp_path: Path) -> None:
+    text = """
+class Base:
+    steps: int = variable(int, value=3)
+
+@rfm.simple_test
+class Ocean(Base):
+    steps: int = 5
+    own_metrics: ClassVar[list[Metric]] = [
+        Metric("ocean_rate", "steps/s", "higher", "time steps"),
+    ]
+"""
+    write(tmp_path / "ocean.py", text)
+    (variable,) = variables_of(tmp_path, "Ocean")
+    assert variable == CheckVariable("Ocean", "steps", "5", "")
+    assert own_metrics(tmp_path).keys() == {"ocean_rate"}

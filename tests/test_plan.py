@@ -447,7 +447,7 @@ def test_a_provisioned_system(lab: Path) -> None:
     CliRunner().invoke(main, ("run", "lab", "--campaign", "smoke", "--no-judge"))
     result = seatrial("lab", "--campaign", "smoke")
     assert result.exit_code == 0, result.output
-    assert "smoke on lab, 1 repeats: 3 jobs in 1 sessions" in result.stdout
+    assert "smoke on lab, 1 repeat: 3 jobs in 1 session," in result.stdout
     assert re.search(r"\nEcho .* recorded *\n", result.stdout)
     assert (
         "1 allocation recorded; its scatter takes 2 (decides from 3 repeats): Echo"

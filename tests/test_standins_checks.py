@@ -46,11 +46,13 @@ OPTIONS = [
     ],
 )
 def test_every_check_passes_on_a_sound_model(nodes: int, tmp_path: Path) -> None:
-    rows = run_checks(tmp_path, model_truth(nodes), nodes, CHECKS.split(), *OPTIONS)
+    fits = {"Congestion": nodes >= 4}  # it is skipped on fewer nodes
+    checks = [name for name in CHECKS.split() if fits.get(name, True)]
+    rows = run_checks(tmp_path, model_truth(nodes), nodes, checks, *OPTIONS)
     assert {row["result"] for row in rows} == {"pass"}, [
         (row["name"], row["fail_reason"]) for row in rows if row["result"] != "pass"
     ]
-    assert {row["unique_name"].partition("_")[0] for row in rows} == {*CHECKS.split()}
+    assert {row["unique_name"].partition("_")[0] for row in rows} == {*checks}
 
 
 def test_a_slow_node_shows_in_the_samples_of_its_check(tmp_path: Path) -> None:

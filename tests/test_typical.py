@@ -113,3 +113,19 @@ def test_racks_cost_nothing_where_there_are_none(stated: Stated) -> None:
     (racks,) = stated["HplRacks"].values()
     chosen = {"HplRacks.memory_fraction": 0.5}
     assert racks.seconds_on("HplRacks", Place(64, 128, 1 << 18), chosen) == 0
+
+
+def test_time_that_a_campaign_sets_counts_before_the_nodes_are_known(
+    stated: Stated,
+) -> None:
+    """Before the lab is provisioned its plan is that of four nodes without a size."""
+    machine = load_campaign(HOME, "fullsize").blocks[-1].variables
+    for place in (Place(), Place(4), Place(4, 2)):
+        (hpcg,) = stated["Hpcg"].values()
+        assert hpcg.seconds_on("Hpcg", place, machine) == 15 + 1800 - 5
+        (job,) = stated["StabilityJob"].values()
+        assert job.seconds_on("StabilityJob", place, {"mix": "2x90-1"}) == 90
+    for cases in stated.items():
+        for typical in cases[1].values():
+            known = typical.seconds_on(cases[0], Place(4))
+            assert typical.seconds_on(cases[0], Place()) == known > 0

@@ -14,7 +14,7 @@ from seatrial.checks.hpcc_input import (
     order_within,
     process_grid,
 )
-from seatrial.checks.sized import SizedCheck
+from seatrial.checks.sized import SizedCheck, check_matrix
 from seatrial.model.records import Sample
 from seatrial.parsers.hpcc import parse_hpcc_partly
 
@@ -93,6 +93,7 @@ class Hpcc(SizedCheck, SeatrialCheck):
     @run_before("run")
     def write_input(self):
         """Write hpccinf.txt for this number of ranks."""
+        check_matrix(self.n, self.block)
         text = hpcc_input(self.n, self.block, self.num_tasks)
         Path(self.stagedir, "hpccinf.txt").write_text(text, encoding="ascii")
         self.keep_files = ["hpccinf.txt"]

@@ -104,7 +104,7 @@ def hpl_of_nodes(typical_s: float, place: Place, variables: Variables) -> float:
 
 def hpl_of_racks(typical_s: float, place: Place, variables: Variables) -> float:
     """HPL by memory on the largest rack; without racks, the case is skipped."""
-    if not place.rack_nodes:
+    if place.cores and not place.rack_nodes:
         return 0.0
     return _hpl(typical_s, place, variables, place.rack_nodes)
 

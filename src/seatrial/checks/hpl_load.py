@@ -9,7 +9,7 @@ from reframe.core.builtins import run_after, run_before, variable
 
 from seatrial.checks.base import SeatrialCheck, cores_of
 from seatrial.checks.hpcc_input import MATRIX_S_OF_HPL, hpl_seconds, order_within
-from seatrial.checks.sized import Room, SizedCheck, time_limit_s
+from seatrial.checks.sized import Room, SizedCheck, check_matrix, time_limit_s
 
 
 class HplLoad(SizedCheck, SeatrialCheck):
@@ -22,6 +22,7 @@ class HplLoad(SizedCheck, SeatrialCheck):
     n = variable(int, value=1000)
     """Order of the matrix, unless `memory_fraction` is set."""
     block = variable(int, value=192)
+    """Order of the blocks of the matrix: HPL's NB."""
     longest_s = variable(int, value=0)
     """Typical seconds of HPL at most, with `memory_fraction`; 0: no bound."""
 
@@ -56,6 +57,7 @@ class HplLoad(SizedCheck, SeatrialCheck):
     def place(self) -> None:
         """Place the ranks; divide the cores of a node among those of a rank."""
         super().place()
+        check_matrix(self.n, self.block)
         processor = self.current_partition.processor
         self.cores = cores_of(self.current_partition)
         self.threads = max(1, self.cores // self.ppn)

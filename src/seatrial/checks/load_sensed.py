@@ -7,6 +7,7 @@ see seatrial.checks.loadsensors. A load is a check that computes.
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from seatrial.system.description import SLURM
 _LOADS = {Tag.COMPUTE, Tag.APPLICATION}
 _ERRORS = "loadsensors.err"
 _ONE_MACHINE = "all nodes share one machine: its sensors are not those of a node"
-_BEGIN_TENTHS, _END_TENTHS = 300, 200
+_BEGIN_TENTHS, _END_TENTHS, _TERM_TENTHS = 300, 200, 50
 
 
 class LoadSensed(rfm.RegressionTestPlugin):
@@ -92,16 +93,16 @@ class LoadSensed(rfm.RegressionTestPlugin):
         ]
 
     def sensors_end(self) -> list[str]:
-        """Return the commands that end the sensors, and wait for the last reading."""
+        """Return the commands that end the sensors, and wait for the last reading.
+
+        srun passes USR1 on to its tasks. Tasks that hang end by TERM, on which srun
+        ends the step; by KILL, srun would leave them in a shared job.
+        """
         if not self._is_load or self._shares_machine:
             return []
-        return [
-            "kill -USR1 $seatrial_sensors 2>/dev/null",
-            f"for _ in {{1..{_END_TENTHS}}}; do",
-            "    kill -0 $seatrial_sensors 2>/dev/null && sleep 0.1 || break",
-            "done",
-            "kill -KILL $seatrial_sensors 2>/dev/null",
-        ]
+        signals = {"USR1": _END_TENTHS, "TERM": _TERM_TENTHS}
+        lines = [_ended(name, tenths) for name, tenths in signals.items()]
+        return [*chain(*lines), "kill -KILL $seatrial_sensors 2>/dev/null"]
 
     def sensed(self, nodes: Sequence[str], samples: Sequence[Sample]) -> list[Sample]:
         """Return what the sensors read, without metrics that the check has itself."""
@@ -124,6 +125,16 @@ class LoadSensed(rfm.RegressionTestPlugin):
         if not self._is_load:
             return {}
         return {"absent_sensors": self.absent_sensors, "work_rates": self.rates}
+
+
+def _ended(name: str, tenths: int) -> list[str]:
+    """Return the commands that send a signal to the sensors, and wait for their end."""
+    return [
+        f"kill -{name} $seatrial_sensors 2>/dev/null",
+        f"for _ in {{1..{tenths}}}; do",
+        "    kill -0 $seatrial_sensors 2>/dev/null && sleep 0.1 || break",
+        "done",
+    ]
 
 
 def _read(file: Path, nodes: Sequence[str]) -> LoadReadings:

@@ -82,3 +82,12 @@ class SizedCheck(rfm.RegressionTestPlugin):
 def time_limit_s(typical_s: float) -> float:
     """Return the limit of a case: a start, and four times its typical time."""
     return _START_S + _TIMES_TYPICAL * math.ceil(typical_s)
+
+
+def check_matrix(n: int, block: int) -> None:
+    """Raise ReframeError unless order and block of a matrix of HPL are positive."""
+    if min(n, block) < 1:
+        raise ReframeError(
+            f"n is {n}, block is {block}: expected 1 or more. Set memory_fraction for "
+            "an order by memory."
+        )

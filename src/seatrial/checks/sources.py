@@ -12,6 +12,13 @@ from seatrial.errors import SeatrialError
 from seatrial.model.metrics import Metric, own_metric
 from seatrial.paths import checks_dir
 
+_NOT_FOR_CAMPAIGNS = {
+    *("tool", "experiments", "typical_s", "question", "needs", "extent"),
+    *("judged", "judged_if_there", "reference_file", "min_tasks", "output_file"),
+    *("calibrate", "replay", "replay_session", "usable_nodes"),
+}
+"""Variables of base classes: facts of a check, and those that `seatrial run` sets."""
+
 
 @dataclass(frozen=True)
 class CheckClass:
@@ -24,7 +31,7 @@ class CheckClass:
 
 @dataclass(frozen=True)
 class CheckVariable:
-    """A variable that a check declares, with the source of its default."""
+    """A variable of a check, with the source of its default."""
 
     check: str
     variable: str
@@ -33,9 +40,10 @@ class CheckVariable:
 
 
 def variables_of(folder: Path, check: str) -> list[CheckVariable]:
-    """List the variables that a check below a folder declares or inherits there.
+    """List the variables that a campaign may set of a check below a folder.
 
-    Raises SeatrialError if there is no such check.
+    Its base classes are below the folder or in this package. Raises SeatrialError if
+    there is no such check.
     """
     known = known_checks(folder)
     if check not in known:
@@ -43,7 +51,9 @@ def variables_of(folder: Path, check: str) -> list[CheckVariable]:
             f"unknown check {check!r}; known checks: {', '.join(sorted(known))}"
         )
     variables: dict[str, CheckVariable] = {}
-    for name, value, text in _assignments(check, _classes(folder)):
+    for name, value, text in _assignments(check, _with_bases(folder)):
+        if name in _NOT_FOR_CAMPAIGNS:
+            continue
         match value:
             case ast.Call(func=ast.Name(id="variable"), keywords=keywords):
                 values = {item.arg: ast.unparse(item.value) for item in keywords}
@@ -71,7 +81,7 @@ def check_classes(home: Path) -> dict[str, CheckClass]:
     Raises SeatrialError if one of them has no `reference_file`.
     """
     folder = checks_dir(home)
-    classes = _classes(Path(__file__).parent) | _classes(folder)
+    classes = _with_bases(folder)
     checks = {}
     for name in sorted(known_checks(folder)):
         assigned = {key: value for key, value, _ in _assignments(name, classes)}
@@ -110,16 +120,15 @@ def own_metrics(folder: Path) -> dict[str, Metric]:
 
 def _declared(check: ast.ClassDef, file: Path) -> Iterator[tuple[str, Metric]]:
     """Yield the metrics of a class with their places in the file."""
-    for statement in check.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id="own_metrics")], value=value):
-                listed = value.elts if isinstance(value, ast.List) else [value]
-                for item in listed:
-                    place = f"{file}:{item.lineno}"
-                    try:
-                        yield place, own_metric(_metric(item))
-                    except ValueError as error:
-                        raise SeatrialError(f"{place}: own_metrics: {error}") from None
+    for name, value, _ in _assigned(check):
+        if name != "own_metrics":
+            continue
+        for item in value.elts if isinstance(value, ast.List) else [value]:
+            place = f"{file}:{item.lineno}"
+            try:
+                yield place, own_metric(_metric(item))
+            except ValueError as error:
+                raise SeatrialError(f"{place}: own_metrics: {error}") from None
 
 
 def _metric(item: ast.expr) -> Metric:
@@ -144,6 +153,11 @@ def _constant(value: ast.expr) -> Any:
 
 def _unexpected(expected: str, value: ast.expr) -> ValueError:
     return ValueError(f"expected {expected}, got {ast.unparse(value)}")
+
+
+def _with_bases(folder: Path) -> dict[str, ast.ClassDef]:
+    """Return the classes below a folder, and those of this package."""
+    return _classes(Path(__file__).parent) | _classes(folder)
 
 
 def _classes(folder: Path) -> dict[str, ast.ClassDef]:
@@ -179,23 +193,34 @@ def _assignments(
 ) -> Iterator[tuple[str, ast.expr, str]]:
     """Yield the assignments of a class, its bases first: name, value, docstring."""
     for name in reversed(_lineage(check, classes)):
-        for statement, following in pairwise([*classes[name].body, None]):
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=key)], value=value):
-                    match following:
-                        case ast.Expr(value=ast.Constant(value=str(text))):
-                            yield key, value, text
-                        case _:
-                            yield key, value, ""
+        yield from _assigned(classes[name])
+
+
+def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr, str]]:
+    """Yield the assignments in the body of a class, with and without a type."""
+    for statement, following in pairwise([*node.body, None]):
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                match following:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        yield name, value, text
+                    case _:
+                        yield name, value, ""
 
 
 def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> list[str]:
-    """Return the names of a class and its bases, the nearest first."""
+    """Return the names of a class and its bases, the nearest first.
+
+    A base that several of them share comes after all of these.
+    """
     if name not in classes:
         return []
     bases = [ast.unparse(base).rpartition(".")[2] for base in classes[name].bases]
     further = [name for base in bases for name in _lineage(base, classes)]
-    return list(dict.fromkeys([name, *further]))
+    return [name, *reversed(dict.fromkeys(reversed(further)))]
 
 
 def _values(parameter: ast.Call) -> Sequence[Any] | None:

@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from seatrial.checks.growth import GROWTH, Place
+from seatrial.checks.growth import GROWTH, LAB_NODES, Place
 from seatrial.checks.job_mix import job_of, nodes_of
 from seatrial.checks.listing import UNDEFINED, describe_checks
 from seatrial.errors import SeatrialError
@@ -36,10 +36,14 @@ class Typical:
     def seconds_on(
         self, check: str, place: Place, chosen: Mapping[str, Any] | None = None
     ) -> float:
-        """Return the seconds of the case with the `chosen` variables of a campaign."""
+        """Return the seconds of the case with the `chosen` variables of a campaign.
+
+        On an unknown number of nodes they are those on the lab's.
+        """
         growth = GROWTH.get(check)
-        if growth is None or not place.nodes:
+        if growth is None:
             return self.seconds
+        place = place if place.nodes else replace(place, nodes=LAB_NODES)
         own = {
             name.removeprefix(f"{check}."): value
             for name, value in (chosen or {}).items()
