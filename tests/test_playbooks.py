@@ -175,6 +175,9 @@ def test_wrong_file_systems_are_refused(tmp_path: Path) -> None:
         [{**GOOD, "name": "a b"}],
         [{**GOOD, "path": "scratch"}],
         [{**GOOD, "path": "/it's"}],
+        [{**GOOD, "path": "/scratch/x/"}],
+        [{**GOOD, "path": "/scratch//x"}],
+        [{**GOOD, "path": "//scratch/x"}],
         [{**GOOD, "share": 0}],
         [{**GOOD, "share": 1}],
     ]

@@ -309,6 +309,38 @@ def test_failed_build_quotes_and_names_its_log(
     assert "\n" not in problem
 
 
+def test_build_that_times_out_says_so_and_ends_its_compilers(
+    given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(given["bring_all"].__globals__, "BUILD_S", 1)
+    del given["archives"][1]
+    given["scripts"]["osu"] = "echo compiling\n(sleep 2; echo late) & wait"
+    (problem,) = built(given)["problems"]
+    log = tmp_path / "built/s/osu.log"
+    assert problem.startswith(
+        "stack s: the build of OSU Micro-Benchmarks timed out after 1 s: compiling; "
+        f"full output: {log}; see which step hangs or is slow, run site.yml again"
+    )
+    time.sleep(1.5)
+    assert log.read_text() == "compiling\n"
+
+
+def test_compiler_and_login_shell_that_hang_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = load("mpi/module_utils/mpi_programs.py")
+    monkeypatch.setattr(library, "ANSWER_S", 0.2)
+    with pytest.raises(library.ProblemError, match=r"^`sleep 9` timed out after 0.2 s"):
+        library.run(["sleep", "9"], dict(os.environ))
+    fake_program(tmp_path, "bash", "exec sleep 9")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(library.ProblemError) as error:
+        library.login_environment(["gcc", "openmpi"])
+    assert str(error.value).startswith(
+        "a login shell with modules gcc openmpi timed out after 0.2 s; load them in "
+    )
+
+
 def test_stack_without_fortran_compiler_skips_npb(given: dict[str, Any]) -> None:
     del given["archives"][0]
     given["examined"][0]["fortran"] = "no-fortran"

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tarfile
 from pathlib import Path
@@ -151,26 +153,44 @@ def build(
     """Run the script of a build; ProblemError has the last lines of its log."""
     log = target.with_name(f"{target.name}.log")
     log.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    status = run_build(["bash", "-c", script, "build", *given], env, log)
+    if status == 0:
+        return
+    lines = log.read_text(errors="replace").strip().splitlines()[-LAST_LINES:]
+    words = "failed" if status else f"timed out after {BUILD_S} s"
+    remedy = (
+        "fix it" if status else "see which step hangs or is slow, run site.yml again"
+    )
+    raise ProblemError(
+        f"the build of {name} {words}: {' | '.join(lines) or 'no output'}; full "
+        f"output: {log}; {remedy}, or name what was installed in "
+        f"programs.{target.name} of mpi_stacks, or leave {target.name} out of "
+        "mpi_built_programs"
+    )
+
+
+def run_build(argv: list[str], env: dict[str, str], log: Path) -> int | None:
+    """Run a build to its end; return its exit status, None if it timed out.
+
+    Its compilers are ended with it: they would go on, and write to the log.
+    """
     with log.open("w") as output:
-        try:
-            status = subprocess.run(
-                ["bash", "-c", script, "build", *given],
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=BUILD_S,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            output.write(f"not ready after {BUILD_S} s\n")
-            status = 1
-    if status:
-        lines = log.read_text(errors="replace").strip().splitlines()[-LAST_LINES:]
-        raise ProblemError(
-            f"the build of {name} failed: {' | '.join(lines)}; full output: {log}; fix "
-            f"it, or name what was installed in programs.{target.name} of mpi_stacks, "
-            f"or leave {target.name} out of mpi_built_programs"
+        process = subprocess.Popen(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
+    try:
+        return process.wait(BUILD_S)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def bring(

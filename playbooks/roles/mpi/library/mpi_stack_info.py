@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes.util
 import hashlib
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -291,7 +290,10 @@ def verify_srun_mpi(stacks: list[dict[str, Any]]) -> list[str]:
     stacks = [stack for stack in stacks if stack.get("launcher") != "mpirun"]
     if not stacks:
         return []
-    status, text = run(["srun", "--mpi=list"], login_environment([]))
+    try:
+        status, text = run(["srun", "--mpi=list"], login_environment([]))
+    except ProblemError as error:
+        return [str(error)]
     offered = mpi_plugins(text)
     if status or not offered:
         return [f"`srun --mpi=list` fails: {' '.join(text.split()) or status}"]
@@ -323,7 +325,7 @@ def main() -> None:
         except FileNotFoundError as error:
             if not module.check_mode:
                 problems.append(f"stack {stack['name']}: {error} is not there")
-        except (ProblemError, subprocess.TimeoutExpired) as error:
+        except ProblemError as error:
             problems.append(f"stack {stack['name']}: {error}")
     module.exit_json(changed=False, stacks=given["stacks"], problems=problems)
 

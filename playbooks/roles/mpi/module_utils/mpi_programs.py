@@ -42,12 +42,19 @@ MAIN_LIBRARY = re.compile(r"libmpi(?:ch)?\.so\b.*")
 LIBRARY = re.compile(r"^\s*(libmpi(?:ch|_[a-z]+)?\.so\S*) => (\S+)", re.MULTILINE)
 
 
+#: Seconds in which a compiler, a tool or a login shell must end.
+ANSWER_S = 120
+
+
 class ProblemError(Exception):
     """Error in a stack that its owner must fix."""
 
 
 def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
-    """Exit status and both outputs of a command; 127 if it is not there."""
+    """Exit status and both outputs of a command; 127 if it is not there.
+
+    Raises ProblemError if it times out.
+    """
     try:
         done = subprocess.run(
             argv,
@@ -57,10 +64,15 @@ def run(argv: list[str], env: dict[str, str]) -> tuple[int, str]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=120,
+            timeout=ANSWER_S,
         )
     except OSError as error:
         return 127, str(error)
+    except subprocess.TimeoutExpired:
+        raise ProblemError(
+            f"`{' '.join(argv)}` timed out after {ANSWER_S} s; run it on "
+            "this machine to see where it hangs, then run site.yml again"
+        ) from None
     return done.returncode, done.stdout
 
 
@@ -80,9 +92,20 @@ def login_environment(
     loads = "".join(f"module use {shlex.quote(f)} || exit 1\n" for f in folders)
     loads += "".join(f"module load {shlex.quote(m)} || exit 1\n" for m in modules)
     argv = ["bash", "-lc", f"{loads}printf '\\n=== '; env -0"]
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-    )
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise ProblemError(
+            f"a login shell with modules {' '.join(modules) or '(none)'} timed out "
+            f"after {ANSWER_S} s; load them in `bash -l` to see where it hangs, then "
+            "run site.yml again"
+        ) from None
     # Old modules exit 0 on failure and only say so.
     if done.returncode or (modules and "ERROR" in done.stderr):
         raise ProblemError(
