@@ -17,7 +17,7 @@ import pytest
 from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial.campaign import runner
+from seatrial.campaign import runner, session
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.collect import _elapsed, blame_slurm, readable
 from seatrial.campaign.job_watch import LostJobError, Watch
@@ -624,6 +624,28 @@ def test_display_on_a_terminal() -> None:
     assert "FAIL A @p+e" in text
     assert "1/2 1 failed" in text
     assert "running B @p+e" in text
+
+
+def test_a_case_that_is_tried_again_counts_once() -> None:
+    """Of two cases, one fails, and passes at its second retry."""
+    console = Console(record=True, width=200)
+    cases = [ListedCase(name, "p", "e") for name in ("A", "B", "C")]
+    outcome = Outcome(0.0)
+    retry = "[==========] Retrying 1 failed check(s) (retry 1/2)"
+    lines = ["(1/2) A", "(2/2) B", retry, "(1/1) A", retry, "(1/1) A", "(1/1) C"]
+    statuses = ["FAIL", "OK", "", "FAIL", "", "OK", "OK"]
+    with Display(console, cases, {}) as display:
+        for text, status in zip(lines, statuses, strict=True):
+            line = f"[{status:>9} ] {text} /01234567 @p+e" if status else text
+            session._show(line, outcome, display)
+    shown = re.findall(r"(\[\d/\d\]) (\w+) (\w).*?(\d failed)", console.export_text())
+    assert shown == [
+        ("[1/3]", "FAIL", "A", "1 failed"),
+        ("[2/3]", "pass", "B", "1 failed"),
+        ("[2/3]", "FAIL", "A", "1 failed"),
+        ("[2/3]", "pass", "A", "0 failed"),
+        ("[3/3]", "pass", "C", "0 failed"),
+    ]
 
 
 def test_a_reason_is_told_once() -> None:

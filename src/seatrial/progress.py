@@ -68,6 +68,10 @@ class TimeLeft:
         self.learn(case, duration)
         return duration
 
+    def wait_for(self, cases: Iterable[str]) -> None:
+        """Note that cases that ended will run again."""
+        self._waiting += cases
+
     def learn(self, case: str, seconds: float) -> None:
         """Note how long a case took in this run."""
         self._own.setdefault(case, []).append(seconds)
@@ -155,14 +159,21 @@ class Display:
         self._left.start(case)
         self.note(f"running {case}")
 
-    def finish(self, case: str, status: str, word: str = "") -> None:
-        """Show that a case is done; `status` is ReFrame's, for example OK or FAIL.
+    def try_again(self, cases: Sequence[str]) -> None:
+        """Note that cases that failed run again: they are not done yet."""
+        self._done -= len(cases)
+        self._failed -= len(cases)
+        self._left.wait_for(cases)
 
-        `word` says it in another word than that of a check.
+    def finish(self, case: str, status: str, word: str = "") -> bool:
+        """Show that a case is done; return True if it failed.
+
+        `status` is ReFrame's, for example OK or FAIL; `word` says it in another word
+        than that of a check.
         """
         took = self._left.finish(case)
         self._done += 1
-        self._total = max(self._total, self._done)  # a retry comes on top
+        self._total = max(self._total, self._done)  # a session may start anew
         failed = status not in ("OK", "SKIP", "XFAIL")
         self._failed += failed
         words = {"OK": "pass", "SKIP": "skip", "XFAIL": "known"}
@@ -176,13 +187,14 @@ class Display:
             )
             if failed:
                 self._print(f"{word} {case}")
-            return
+            return failed
         width = len(str(self._total))
         counts = f"{self._failed} failed, {self._left.text()}"
         self._print(
             f"[{self._done:{width}}/{self._total}] {word} {case} "
             f"({took:.1f} s; {counts})"
         )
+        return failed
 
     def explain(self, ended: Iterable[tuple[str, str, str | None]]) -> None:
         """Say why checks failed or were skipped, each reason once.

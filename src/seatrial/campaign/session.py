@@ -38,6 +38,7 @@ LINE = re.compile(
     r"(?: \[(?P<reason>.*)\])?"
 )
 """A line of ReFrame about one of its cases."""
+_RETRY = re.compile(r"\[=+\] Retrying \d+ failed check")
 _DEBUG_LOG = re.compile(r"^Log file\(s\) saved in '(.*/rfm-\w+\.log)'$", re.MULTILINE)
 
 
@@ -45,13 +46,15 @@ _DEBUG_LOG = re.compile(r"^Log file\(s\) saved in '(.*/rfm-\w+\.log)'$", re.MULT
 class Outcome:
     """Facts that exist only while a session runs: reasons of skipped and waiting cases.
 
-    `skipped` is by text of the case, `pending` by job id. `blocked`: the wait of
-    a job for lost nodes, by job id; `cut`: the same if it ended the session.
+    `skipped` is by text of the case, `pending` by job id. `failed` cases may be tried
+    again. `blocked`: the wait of a job for lost nodes, by job id; `cut`: the same if it
+    ended the session.
     """
 
     started: float
     ended: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
     pending: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, Wait] = field(default_factory=dict)
     cut: str = ""
@@ -168,6 +171,9 @@ def _follow(
 def _show(line: str, outcome: Outcome, display: Display) -> None:
     match = LINE.match(line)
     if match is None:
+        if _RETRY.match(line):
+            display.try_again(outcome.failed)
+            outcome.failed = []
         return
     case = f"{match['case']} {match['place']}"
     if match["status"] == "RUN":
@@ -175,7 +181,8 @@ def _show(line: str, outcome: Outcome, display: Display) -> None:
         return
     if match["reason"]:
         outcome.skipped[case] = match["reason"]
-    display.finish(case, match["status"])
+    if display.finish(case, match["status"]):
+        outcome.failed.append(case)
 
 
 def _remove_debug_log(text: str) -> None:
