@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent, indent
 
 import pytest
 import yaml
@@ -14,9 +15,13 @@ from click.testing import CliRunner
 from shown_commands import HOME, LAB_COMMANDS, PAGES, Shown, parse, shell_lines
 from shown_commands import shown_commands as all_shown
 
+from seatrial.campaign.campaign_file import load_campaign
 from seatrial.cli import main
+from seatrial.criteria.criteria import Criteria
+from seatrial.criteria.keys import Known
 from seatrial.fabric.discover import from_files
 from seatrial.fabric.records import write_fabric
+from seatrial.model.metrics import Metric
 from seatrial.runs.ledger import begin
 from seatrial.runs.pack import unpack
 
@@ -173,6 +178,57 @@ def test_command_runs_on_recorded_runs(shown: Shown, folder: Path) -> None:
     if stated := re.search(r"exit status (\d)", shown.comment):
         expected = {int(stated[1])}
     assert done.exit_code in expected, done.output
+
+
+def examples(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield the indented blocks of a page with their first lines."""
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"(?:^    .*\n|(?<=\n)\n(?=    ))+", text, re.MULTILINE):
+        yield text.count("\n", 0, found.start()) + 1, dedent(found[0]).strip()
+
+
+CRITERIA = [
+    pytest.param(text, id=f"{page.name}:{line}")
+    for page in sorted((HOME / "docs").glob("*.md"))
+    for line, text in examples(page)
+    if re.match(r"schema: 1\nrisks|(defaults|criteria):|- (check|kind):", text)
+]
+
+
+@pytest.mark.parametrize("text", CRITERIA)
+def test_criteria_of_the_pages_are_complete(text: str, tmp_path: Path) -> None:
+    """They stand alone, beside the risks that `seatrial new system` writes."""
+    if text.startswith("- "):
+        text = f"criteria:\n{indent(text, '  ')}"
+    if not text.startswith("schema"):
+        text = f"schema: 1\nrisks: {{seller: 0.05, buyer: 0.05}}\n{text}"
+    known = Known.beside(HOME / "reference-data" / "lab" / "criteria.yaml")
+    rate = Metric("oceanmodel_rate", "steps/s", "higher", "", area="programs")
+    known = Known(
+        {*known.checks, "OceanModel"},
+        {**known.metrics, rate.name: rate},
+        {*known.campaigns, "oceanmodel"},
+    )
+    Criteria.parse(text.encode(), tmp_path / "criteria.yaml", known)
+
+
+CAMPAIGNS = [
+    pytest.param(text, id=f"{page.name}:{line}")
+    for page in sorted((HOME / "docs").glob("*.md"))
+    for line, text in examples(page)
+    if "\nblocks:" in text
+]
+
+
+@pytest.mark.parametrize("text", CAMPAIGNS)
+def test_campaigns_of_the_pages_are_valid(text: str, tmp_path: Path) -> None:
+    weights = tmp_path / "reference-data" / "weights"
+    shutil.copytree(HOME / "reference-data" / "weights", weights)
+    folder = tmp_path / "reframe-checks" / "campaigns"
+    folder.mkdir(parents=True)
+    yaml_lines = text.partition("\n\nseatrial ")[0]
+    (folder / "own.yaml").write_text(yaml_lines)
+    assert load_campaign(tmp_path, "own").checks
 
 
 def test_files_that_the_shell_lines_name_exist() -> None:
