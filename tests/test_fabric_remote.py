@@ -148,7 +148,7 @@ def test_nodes_are_asked_by_lldpctl_through_slurm(
     fake_program(folder, "srun", steps)
     file = tmp_path / "fabric.json"
     said = fabric("discover", "lab", "--lldp", "--output", file, status=3)
-    assert "lab: 1 nodes, 1 switches, 1 links" in said
+    assert "lab: 1 node, 1 switch, 1 link:" in said
     assert "cn2: lldpctl: sudo: a password is required" in said
     assert "cn3: lldpctl: not asked, Slurm says down" in said
     (link,) = read_fabric(file).links

@@ -30,6 +30,11 @@ REFUSED = (
     "Requested time limit is invalid (missing or exceeds some limit)"
 )
 WINDOW = Window(time(1), time(5))
+NO_MODEL = """schema: 1
+risks: {seller: 0.05, buyer: 0.05}
+defaults: {kind: promised, document: contract, clause: "3.1"}
+criteria:
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +80,17 @@ def test_a_gross_fault_is_found_in_one_night(tmp_path: Path) -> None:
     faults = night_of(load_run(path), 1.0).faults
     assert {fault.place for fault in faults} == {"cn05"}
     assert "bw_4MiB" in faults[0].text
+
+
+@pytest.mark.parametrize("model", ["", "model: any, ", "model: normal, "])
+def test_kept_criteria_with_a_limit_of_0_are_judged(tmp_path: Path, model: str) -> None:
+    rule = f"  - {{check: ImbRing, {model}limits: {{latency_8B: 0 us}}}}\n"
+    path = close_night(
+        tmp_path, Machine(NODES), NODES, START, repeats=16, criteria=NO_MODEL + rule
+    )
+    faults = night_of(load_run(path), 1.0).faults
+    assert {fault.place for fault in faults} == {*NODES}
+    assert all("latency_8B" in fault.text for fault in faults)
 
 
 @pytest.mark.parametrize(

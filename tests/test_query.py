@@ -103,6 +103,23 @@ def test_filters(results: Path, arguments: str, expected: list[float]) -> None:
     assert values(*arguments.split()) == expected
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("", "1 replay is left out: --replays includes them\n"),
+        ("--replays", ""),
+        ("--system big", ""),
+        ("--until 2026-02-01", ""),
+        ("--sql SELECT+1", "1 replay is left out: --replays includes them\n"),
+    ],
+)
+def test_replays_that_are_left_out_are_counted(
+    results: Path, arguments: str, hint: str
+) -> None:
+    words = [word.replace("+", " ") for word in arguments.split()]
+    assert seatrial(*words).stderr == hint
+
+
 def test_times_of_runs_are_utc(results: Path) -> None:
     run = results / "lab" / SECOND
     rewrite_manifest(run, started="2026-02-01T01:30:00+02:00")

@@ -152,7 +152,7 @@ def test_a_damaged_run_is_left_out_and_said(lab: Path) -> None:
     result = diff()
     assert result.exit_code == 0
     assert "left out: " in result.stderr
-    assert "in 1 runs" in result.stdout
+    assert "in 1 run" in result.stdout
 
 
 def test_without_any_run(lab: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_renamed_copy_of_a_run_is_refused(
 def test_few_numbers_with_the_same_job_and_time_are_a_copy(tmp_path: Path) -> None:
     path = ledger_run(tmp_path, FIRST, rows=rows_at(1e9, count=1))
     copy = rename_copy(path, SECOND, lambda table: table)
-    with pytest.raises(SeatrialError, match="hold the same 1 numbers"):
+    with pytest.raises(SeatrialError, match="hold the same 1 number;"):
         judge(load_run(path), LIMITS, [load_run(copy)])
 
 
@@ -185,7 +185,7 @@ def test_numbers_from_before_a_repair_do_not_count(tmp_path: Path) -> None:
     ]
     assert 5.0 not in [f.value for f in judgement.findings]
     assert (
-        "cn03 was repaired (new cable): 1 numbers of it from before that do not count"
+        "cn03 was repaired (new cable): 1 number of it from before that does not count"
         in judgement.history
     )
     assert not any("repair" in note for note in judge(other, LIMITS).notes)

@@ -484,7 +484,7 @@ def test_names_that_do_not_occur_together(tmp_path: Path) -> None:
     rows = [sample(CASE, 80.0), sample(other, 1.0, size=8)]
     close_run(tmp_path, run_id(1), rows=rows, cases=[CASE, other])
     runs = measured(tmp_path)
-    with pytest.raises(SeatrialError, match="in these 1 runs fits: expected --check"):
+    with pytest.raises(SeatrialError, match="in 1 run fits: expected --check"):
         found(runs, checks=("Other",), metrics=("bw_4MiB",))
 
 

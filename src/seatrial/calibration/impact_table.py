@@ -7,7 +7,7 @@ from rich.text import Text
 
 from seatrial.calibration.criteria_impact import Changed, RunChange
 from seatrial.console import Terminal, folding_table
-from seatrial.model.units import rounded
+from seatrial.model.units import counted, rounded
 
 _MOST_ROWS = 100
 
@@ -25,9 +25,10 @@ def print_changes(
         return
     findings = [finding for run in runs for finding in run.changed]
     if not findings and all(run.old == run.new for run in runs):
-        same = f"no verdict and no finding changes in {len(runs)} runs"
+        same = f"no verdict and no finding changes in {counted(len(runs), 'run')}"
         moved = sum(run.moved for run in runs)
-        tail = f"; {moved} findings have another limit" if moved else ""
+        have = "has" if moved == 1 else "have"
+        tail = f"; {counted(moved, 'finding')} {have} another limit" if moved else ""
         console.print(same + tail)
         return
     console.print(_runs_table(runs))

@@ -11,7 +11,7 @@ from seatrial.calibration.plan import Plan
 from seatrial.calibration.stability_plan import PlannedPhase
 from seatrial.campaign.cost import CheckCost, Cost
 from seatrial.console import Terminal
-from seatrial.model.units import rounded
+from seatrial.model.units import counted, rounded
 from seatrial.progress import duration
 
 _CURVE_ROWS = 12
@@ -37,7 +37,8 @@ def print_plan(plan: Plan, console: Terminal) -> None:
     costs = plan.cost
     console.print_line(
         (f"{plan.campaign} on {plan.system}", "bold"),
-        f", {plan.repeats} repeats: {costs.jobs} jobs in {costs.sessions} sessions, "
+        f", {counted(plan.repeats, 'repeat')}: {counted(costs.jobs, 'job')} in "
+        f"{counted(costs.sessions, 'session')}, "
         f"{duration(costs.wall_s)}, {_hours(costs.node_hours)} node-hours",
     )
     console.print(cost_table(costs))

@@ -7,7 +7,7 @@ from seatrial.campaign.stability_phase import StabilityPhase
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.stability import StabilityCriterion
 from seatrial.model.spans import span_text
-from seatrial.model.units import rounded
+from seatrial.model.units import counted, rounded
 from seatrial.stability.demonstration import Point
 from seatrial.stability.phase import test_of
 
@@ -57,9 +57,11 @@ class PlannedPhase:
     @property
     def words(self) -> str:
         """Describe the phase in a line."""
-        jobs = ", ".join(f"{count} jobs on {name}" for name, count in self.jobs.items())
+        each = self.jobs.items()
+        jobs = ", ".join(f"{counted(count, 'job')} on {name}" for name, count in each)
         return (
-            f"stability phase: {span_text(self.duration_s)} in {self.rounds} rounds at "
+            f"stability phase: {span_text(self.duration_s)} in "
+            f"{counted(self.rounds, 'round')} at "
             f"{100 * self.load:.3g} % of the node-hours"
             + (f"; a round: {jobs}" if jobs else "")
         )

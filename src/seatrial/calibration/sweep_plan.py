@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from seatrial.campaign.cost import Cost
 from seatrial.checks.pairsweep.adaptive import ADAPTIVE_ROUNDS, FURTHER_PHASES
+from seatrial.model.units import counted
 
 ROUND_S = 0.35
 """Seconds of a round: latency and two bandwidths of 0.1 s each, and the meeting."""
@@ -38,7 +39,8 @@ class SweepCost:
             for rounds in (self.rounds, self.least_rounds, self.most_rounds)
         )
         return (
-            f"{self.check} on {self.nodes:,} nodes, {self.jobs} jobs: "
+            f"{self.check} on {counted(self.nodes, 'node')}, "
+            f"{counted(self.jobs, 'job')}: "
             f"{full} node-hours for all pairs ({self.rounds:,} rounds), {least} to "
             f"{most} for an adaptive sweep ({self.least_rounds} to {self.most_rounds} "
             f"rounds; -S {self.check}.adaptive=yes), at {ROUND_S:g} s a round and "

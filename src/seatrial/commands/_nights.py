@@ -227,15 +227,15 @@ def _submit(site: "Site") -> bool:
 def _print(state: "State", today: date) -> None:
     """Print a summary of the state."""
     from seatrial.console import Terminal
+    from seatrial.model.units import counted
     from seatrial.names import node_set
 
     console = Terminal()
     rules, decision = state.settings.rules, state.decision
     nights = len(state.visits.nights)
-    counted = f"{nights} {'night' if nights == 1 else 'nights'}"
     last = f"the last {state.visits.nights[-1]}" if nights else "none yet"
     console.print_line(
-        f"{state.system}: {counted}, {last}; expected false alarms: "
+        f"{state.system}: {counted(nights, 'night')}, {last}; expected false alarms: "
         f"{rules.alarms_a_year:g} a year"
     )
     for alarm in state.alarms:
@@ -247,7 +247,8 @@ def _print(state: "State", today: date) -> None:
     console.print_line(f"measured within {rules.every} nights: {covered}")
     gave_way = state.yielded.get(today, 0)
     if gave_way:
-        console.print_line(f"tonight {gave_way} cases gave way, and measured nothing")
+        cases = counted(gave_way, "case")
+        console.print_line(f"tonight {cases} gave way, and measured nothing")
     unseen = [
         n for n, age in state.unseen(today).items() if age is None or age > rules.every
     ]
@@ -263,8 +264,8 @@ def _print(state: "State", today: date) -> None:
     if learning:
         least = min(one.visits for one in learning)
         console.print_line(
-            f"learning: {len(learning)} nodes; the shortest baseline has {least} of "
-            f"{learning[0].needed} visits"
+            f"learning: {counted(len(learning), 'node')}; the shortest baseline has "
+            f"{least} of {learning[0].needed} visits"
         )
     for run, why in state.unreadable.items():
         console.print_line(f"left out: {run}: {why}")

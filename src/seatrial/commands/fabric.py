@@ -101,6 +101,7 @@ def discover(
     """
     from seatrial.fabric.declaration import declared_for
     from seatrial.fabric.records import write_fabric
+    from seatrial.model.units import counted
 
     home = paths.home()
     declared_for(home, system)
@@ -117,9 +118,11 @@ def discover(
         keep_fabric(home, system, found, sources, told)
     kinds = [device.kind for device in found.devices]
     nodes = {device.name for device in found.devices if device.kind == "host"}
+    switches = kinds.count("switch")
     echo(
-        f"{system}: {len(nodes)} nodes, {kinds.count('switch')} switches, "
-        f"{len(found.links)} links: {output}"
+        f"{system}: {counted(len(nodes), 'node')}, "
+        f"{switches} switch{'es' * (switches != 1)}, "
+        f"{counted(len(found.links), 'link')}: {output}"
     )
     silent = [str(port.end) for port in found.open_ports if port.silent]
     for text in (*found.problems, *(f"{end}: no answer beyond it" for end in silent)):

@@ -71,7 +71,12 @@ def check(name: str) -> None:
     for line in (
         "seatrial checks",
         "# a limit, in criteria of reference-data/SYSTEM/criteria.yaml:",
-        f"#   - {{check: {name}, limits: {{{short}_rate: 1000 steps/s}}}}",
+        f"#   - check: {name}",
+        "#     kind: promised",
+        "#     document: contract 4711",
+        "#     clause: '5.2'",
+        f"#     campaigns: [{short}]",
+        f"#     limits: {{{short}_rate: 1000 steps/s}}",
         "ansible-playbook -i inventories/SYSTEM playbooks/site.yml",
         f"seatrial run SYSTEM --campaign {short}",
     ):

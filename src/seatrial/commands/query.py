@@ -112,14 +112,15 @@ def query(
             "--sql selects the rows itself; expected no other filters than RUN, "
             "--system, --campaign, --since, --until and --replays"
         )
-    manifests = choose(
+    chosen = choose(
         read_manifests(_paths(runs, systems)),
         systems=systems,
         campaigns=campaigns,
         since=since,
         until=until,
-        replays=replays,
+        replays=True,
     )
+    manifests = chosen if replays else choose(chosen)
     most = limit or (_MOST_ROWS if form == "table" else None)
     statement, parameters = (
         (sql, [])
@@ -133,8 +134,19 @@ def query(
     _print(names, units.count(_rows(cursor, most)), form, whole=sql is not None)
     if not limit and form == "table" and fetch(cursor, 1):
         echo(f"only the first {most} rows: --limit, or --format csv", err=True)
+    _print_hints(units, len(manifests), len(chosen) - len(manifests))
+
+
+def _print_hints(units: "_Units", runs: int, left_out: int) -> None:
+    """Print to standard error what the rows of some runs do not show."""
+    from seatrial.model.units import counted
+
     if not units.rows and not reader_is_gone():
-        echo(f"no such rows in {len(manifests)} runs", err=True)
+        echo(f"no such rows in {counted(runs, 'run')}", err=True)
+    if left_out:
+        are = "is" if left_out == 1 else "are"
+        hint = f"{counted(left_out, 'replay')} {are} left out: --replays includes them"
+        echo(hint, err=True)
     for text in units.mixed():
         echo(text, err=True)
 

@@ -112,7 +112,11 @@ def _seal_words(result: "Verification") -> str:
     if result.signature and result.signature.problem:
         return f"right, but its key does not count: {result.signature.problem}; --at"
     words = {"none": "none", "wrong": "broken"}
-    return words.get(result.seal, f"right, but of an unknown signer: {key}; --signers")
+    unknown = (
+        f"right, but of an unknown signer: {key}; expected a line in allowed_signers "
+        "that lets this key sign runs (--signers)"
+    )
+    return words.get(result.seal, unknown)
 
 
 def _record(result: "Verification") -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from seatrial.compare.serial import Correlation
 from seatrial.criteria.weights import RankBy
 from seatrial.model.metrics import Direction, flat_name
+from seatrial.model.units import counted
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Key:
     @property
     def where(self) -> str:
         """Join case, environment, partition, published size and number of nodes."""
-        nodes = f"{self.num_nodes} nodes" if self.num_nodes else ""
+        nodes = counted(self.num_nodes, "node") if self.num_nodes else ""
         parts = (self.case, self.environment, self.partition, self.size, nodes)
         return ", ".join(filter(None, parts))
 

@@ -8,7 +8,7 @@ from seatrial.compare.formats import most_telling
 from seatrial.compare.records import Comparison, Ratio
 from seatrial.compare.wording import correlation_words, sentence
 from seatrial.console import Terminal, folding_table
-from seatrial.model.units import rounded
+from seatrial.model.units import counted, rounded
 
 MOST_NUMBERS, _MOST_REASONS = 40, 8
 
@@ -54,8 +54,8 @@ def _ranking(comparison: Comparison) -> Table:
         source = (
             f"published, {side.started}"
             if side.published
-            else f"{side.source} of {side.system}, {side.nodes} nodes, "
-            f"{side.repeats} repeats"
+            else f"{side.source} of {side.system}, {counted(side.nodes, 'node')}, "
+            f"{counted(side.repeats, 'repeat')}"
         )
         replay = "replay" if side.replay else ""
         cells = [source, side.environment, replay, side.verdict]

@@ -10,6 +10,7 @@ from seatrial.criteria.recorded import Recorded
 from seatrial.errors import SeatrialError
 from seatrial.fabric.findings import Finding as Deviation
 from seatrial.judge.findings import NOT_MEASURED, Finding
+from seatrial.model.units import counted
 from seatrial.runs.closed_run import Run
 
 _MOST_SHOWN = 3
@@ -94,7 +95,7 @@ def _judged(
             shown.append(one)
     if clean:
         cables = max(one.cables for one in compared)
-        reason = f"the plan has {cables:,} cables, no finding fails"
+        reason = f"the plan has {counted(cables, 'cable')}, no finding fails"
         yield subject.judged("pass", reason + _counted(shown), n=len(compared))
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from seatrial.errors import SeatrialError
 from seatrial.judge.sampling import TIME, UNIT
 from seatrial.model.cases import CaseKey
+from seatrial.model.units import counted
 from seatrial.runs.row_groups import BLOCK_ROWS
 
 LEAST_TELLING = 20
@@ -83,6 +84,7 @@ def _check(parts: pl.DataFrame, key: list[str]) -> None:
         f"{run}/{session}" for run, session in same.select("run", "session").rows()
     ]
     raise SeatrialError(
-        f"{' and '.join(names[:2])} hold the same {first['rows']} numbers; expected "
-        "sessions with numbers of their own; judge the original without its copy"
+        f"{' and '.join(names[:2])} hold the same {counted(first['rows'], 'number')}; "
+        "expected sessions with numbers of their own; judge the original without its "
+        "copy"
     )

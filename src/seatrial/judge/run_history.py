@@ -5,6 +5,7 @@ import polars as pl
 from seatrial.judge.findings import Finding
 from seatrial.judge.sampling import TIME
 from seatrial.model.places import PLACE
+from seatrial.model.units import counted
 from seatrial.runs.ledger_view import LedgerView
 
 _NODES = [name for name in PLACE if name not in ("hca", "socket")]
@@ -32,8 +33,8 @@ def since_repairs(
         before = pl.col(TIME).fill_null(0.0) < repair.time
         count = rows.select((of_node & before).sum()).collect().item()
         notes.append(
-            f"{node} was repaired ({repair.reason}): {count} numbers of it from before "
-            "that do not count"
+            f"{node} was repaired ({repair.reason}): {counted(count, 'number')} of it "
+            f"from before that {'does' if count == 1 else 'do'} not count"
         )
         rows = rows.filter(~(of_node & before))
     return rows, tuple(notes)

@@ -173,6 +173,11 @@ def rounded(value: float, digits: int = 4) -> str:
     return f"{Decimal(short):,f}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Format a number of things: `1 node`, `1,024 nodes`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def size_label(size_bytes: int) -> str:
     """Format a message size: 8 -> '8B', 4194304 -> '4MiB', 1000 -> '1000B'."""
     for label, factor in _LABELS:

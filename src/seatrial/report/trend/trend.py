@@ -21,6 +21,7 @@ from seatrial.judge.sampling import History, histories
 from seatrial.model.cases import Case, CaseKey
 from seatrial.model.metrics import judged_statistic
 from seatrial.model.places import several_rails, with_place
+from seatrial.model.units import counted
 from seatrial.report.trend.changes import criteria_changes, night_changes
 from seatrial.report.trend.series import (
     Choice,
@@ -111,7 +112,7 @@ def trend(
     _require_known(choice, names)
     if not where:
         raise SeatrialError(
-            f"none of the numbers of {system} in these {len(runs)} runs fits: expected "
+            f"no number of {system} in {counted(len(runs), 'run')} fits: expected "
             "--check, --metric and --environment that occur together, or criteria"
         )
     return Trend(
