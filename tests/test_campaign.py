@@ -207,6 +207,10 @@ def test_unknown_campaign_lists_the_known_ones(home: Path, name: str) -> None:
             "blocks: [{name: a, checks: [A], variables: [1]}]",
             "1: blocks[0].variables: expected a mapping, got [1].",
         ),
+        (
+            "blocks: [{name: a, checks: [A], variables: {B.n: 1}}]",
+            "1: blocks[0].variables.B.n: expected a variable of a check of this block",
+        ),
         *(
             (
                 f"blocks:\n- {{name: a, checks: [A], variables: {{A.n: {number}}}}}",

@@ -279,6 +279,29 @@ def test_unknown_check_is_named(home: Path, tmp_path: Path, console: Console) ->
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        (
+            "{text: a, Echo.pauze: 1}",
+            "block 'one': no variable 'pauze' in Echo; `seatrial checks Echo` lists",
+        ),
+        ("{pauze: 1}", "block 'one': no variable 'pauze' in Echo, Silent; "),
+        ("{Echo.num_tasks: two}", "variables: ReFrame cannot list its checks: .*'two'"),
+        ("{Echo.time_limit: two}", "variables: .* invalid duration: two"),
+    ],
+)
+def test_wrong_variables_are_named_before_the_run(
+    tmp_path: Path, console: Console, variables: str, expected: str
+) -> None:
+    home, results = write_home(tmp_path / "home"), tmp_path / "results"
+    text = f"blocks: [{{name: one, checks: [Echo, Silent], variables: {variables}}}]"
+    write(home / "reframe-checks" / "campaigns" / "typo.yaml", text)
+    with pytest.raises(SeatrialError, match=f"campaign 'typo': {expected}"):
+        run_campaign(order(home, "typo", results), console)
+    assert not results.exists()
+
+
 def test_check_file_that_does_not_load_is_named(
     tmp_path: Path, console: Console
 ) -> None:

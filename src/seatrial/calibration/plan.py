@@ -21,7 +21,7 @@ from seatrial.campaign.cost import (
     sessions_of,
 )
 from seatrial.campaign.schedule import Planned
-from seatrial.campaign.selected_cases import selected_cases
+from seatrial.campaign.selected_cases import check_variables, selected_cases
 from seatrial.checks.growth import Place
 from seatrial.checks.job_mix import CHECK as JOB
 from seatrial.checks.job_mix import format_mix
@@ -158,6 +158,8 @@ def _work(home: Path, system: str, campaign: Campaign) -> _Work:
         }
     elif not known.runs and system not in known_systems(home):
         raise unknown_system(home, system)
+    else:
+        check_variables(home, campaign)
     stated = _stated(home, campaign, known, listed)
     sessions = sessions_of(campaign, known, listed, missing, stated)
     return _Work(sessions, known, stated, places, listed is not None)

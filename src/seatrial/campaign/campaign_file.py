@@ -86,8 +86,13 @@ class Campaign:
     @property
     def checks(self) -> tuple[str, ...]:
         """All its checks, each once, in order of first use."""
-        blocks = self.blocks if self.controls is None else (self.controls, *self.blocks)
-        return tuple(dict.fromkeys(c for block in blocks for c in block.checks))
+        checks = (check for block in self.all_blocks for check in block.checks)
+        return tuple(dict.fromkeys(checks))
+
+    @property
+    def all_blocks(self) -> tuple[Block, ...]:
+        """The controls, if there are any, and its blocks."""
+        return self.blocks if self.controls is None else (self.controls, *self.blocks)
 
 
 _Name = Annotated[
@@ -208,6 +213,10 @@ def _block(file: YamlFile, name: str, written: _Checks, place: Place) -> Block:
                 key: tuple(map(str, allowed)) for key, allowed in values.items()
             }
     for key, value in written.variables.items():
+        check, dot, _ = key.partition(".")
+        if dot and check not in checks:
+            expected = f"a variable of a check of this block: {checks[0]}.NAME"
+            file.expected(expected, key, (*place, "variables", key))
         if isinstance(value, str):  # YAML 1.1 takes 1e400 for a text, ReFrame does not
             with suppress(ValueError):
                 file.check_size(float(value), (*place, "variables", key))

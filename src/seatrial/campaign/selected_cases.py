@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seatrial.campaign.campaign_file import Campaign
-from seatrial.checks.listing import describe_checks, list_cases
+from seatrial.checks.listing import describe_checks, list_cases, unset_variables
 from seatrial.errors import SeatrialError
 from seatrial.model.cases import ListedCase
 from seatrial.paths import checks_dir
@@ -20,9 +20,10 @@ def selected_cases(
     """Return the cases, and the missing features by check without a case.
 
     Raises SeatrialError if a check is unknown, or a class, partition or stack that the
-    campaign chooses.
+    campaign chooses; also as `check_variables` does.
     """
     checks = checks_dir(home)
+    check_variables(home, campaign)
     phase = campaign.stability
     sizes = {name: len(known.nodes) for name, known in system.classes.items()}
     mix = phase.mix(sizes) if phase else ""
@@ -43,6 +44,32 @@ def selected_cases(
     left_out = {case.check for case in listed} - {case.check for case in cases}
     missing |= dict.fromkeys(left_out.intersection(campaign.checks), _NOT_CHOSEN)
     return phase.chosen(cases, sizes) if phase else cases, missing
+
+
+def check_variables(home: Path, campaign: Campaign) -> None:
+    """Raise SeatrialError for a variable that no check has, or a value of a wrong kind.
+
+    For ReFrame a variable that no check has is only a warning. Of a variable with
+    several values, the one of the last block is looked at.
+    """
+    blocks, checks = campaign.all_blocks, checks_dir(home)
+    variables = {key: value for each in blocks for key, value in each.variables.items()}
+    if not variables:
+        return
+    try:
+        unset = unset_variables(checks, home, variables)
+    except SeatrialError as error:
+        raise SeatrialError(f"campaign {campaign.name!r}: variables: {error}") from None
+    for block in blocks:
+        for key in block.variables:
+            check, _, name = key.rpartition(".")
+            owners = [check] if check else block.checks
+            if all(name in unset.get(owner, ()) for owner in owners):
+                raise SeatrialError(
+                    f"campaign {campaign.name!r}: block {block.name!r}: no variable "
+                    f"{name!r} in {', '.join(owners)}; `seatrial checks {owners[0]}` "
+                    "lists its variables"
+                )
 
 
 def select(

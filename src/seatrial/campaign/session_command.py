@@ -16,6 +16,7 @@ from seatrial.checks.listing import (
     pack_environment,
     reframe_command,
     reframe_environment,
+    setvar_options,
 )
 from seatrial.checks.sources import own_metrics
 from seatrial.model.metrics import METRICS, Metric
@@ -124,7 +125,7 @@ def session_command(session: Session) -> list[str]:
     if session.replay is not None:
         variables |= {"replay": session.replay, "replay_session": session.name}
     variables |= session.planned.variables
-    return command + [f"--setvar={name}={variables[name]}" for name in variables]
+    return command + setvar_options(variables)
 
 
 def session_environment(session: Session) -> dict[str, str]:

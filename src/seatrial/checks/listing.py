@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ _BROKEN = re.compile(
     r"WARNING: (skipping test .*(?:\n\|.*)*|check path .* does not exist"
     r"|.* is not copyable)"
 )
+_UNSET = re.compile(r"WARNING: test '(\w+)': .* variables were not set: (.+)")
+_REFUSED = re.compile(r"ERROR: run session stopped: (?:type|value) error: (.*)")
 PACK_LONGEST_S = "SEATRIAL_PACK_S"
 """Environment variable: longest time limit in seconds of a job that cases share."""
 PACK_MOST_JOBS = "SEATRIAL_PACK_JOBS"
@@ -91,12 +94,8 @@ def describe_checks(checks: Path, home: Path, mix: str = "") -> list[dict[str, A
     Raises SeatrialError as `list_cases` does.
     """
     known = known_checks(checks)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder, "settings.json")
-        settings.write_text(_NOWHERE, encoding="utf-8")
-        options = ["--skip-system-check", "--skip-prgenv-check", "--describe"]
-        _reframe(settings, "nowhere", checks, home, ["-lT"])  # warns, if need be
-        text = _reframe(settings, "nowhere", checks, home, options, mix)
+    _nowhere(checks, home, ["-lT"])  # warns, if need be
+    text = _nowhere(checks, home, ["--describe"], mix)
     described: list[dict[str, Any]]
     try:
         described, _ = json.JSONDecoder().raw_decode(text, text.find("\n[\n") + 1)
@@ -106,6 +105,33 @@ def describe_checks(checks: Path, home: Path, mix: str = "") -> list[dict[str, A
     if missing:
         raise SeatrialError(f"ReFrame does not describe {', '.join(sorted(missing))}")
     return described
+
+
+def unset_variables(
+    checks: Path, home: Path, variables: Mapping[str, object]
+) -> dict[str, list[str]]:
+    """Return the variables, by check, that ReFrame's -S would not set.
+
+    Raises SeatrialError if it refuses a value, and as `list_cases` does.
+    """
+    text = _nowhere(checks, home, ["-lT", *setvar_options(variables)])
+    return {
+        check: re.findall("'(.+?)'", names) for check, names in _UNSET.findall(text)
+    }
+
+
+def setvar_options(variables: Mapping[str, object]) -> list[str]:
+    """Return ReFrame's options for variables."""
+    return [f"--setvar={name}={value}" for name, value in variables.items()]
+
+
+def _nowhere(checks: Path, home: Path, options: list[str], mix: str = "") -> str:
+    """Run ReFrame without a system, for all checks."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "settings.json")
+        settings.write_text(_NOWHERE, encoding="utf-8")
+        anywhere = ["--skip-system-check", "--skip-prgenv-check"]
+        return _reframe(settings, "nowhere", checks, home, anywhere + options, mix)
 
 
 def _reframe(
@@ -135,6 +161,8 @@ def _reframe(
     if broken:
         title = f"ReFrame cannot load every check below {checks}; fix these checks:"
         raise SeatrialError("\n  ".join([title, *broken]))
+    if refused := _REFUSED.search(done.stdout):
+        raise SeatrialError(f"ReFrame cannot list its checks: {refused[1]}")
     if done.returncode:
         tail = "\n  ".join(done.stdout.strip().splitlines()[-10:])
         raise SeatrialError(f"ReFrame cannot list its checks:\n  {tail}")
