@@ -78,6 +78,6 @@ def test_only_an_undecided_clean_run_is_repeated_once(
     first, *again = lab.judged[: len(clean)]
     assert first == (f"{CLEAN}-{len(clean)}",)
     assert again == [(f"{CLEAN}-1", *first)] * (len(clean) - 1)
-    assert lab.links == [None, "50mbit", None]
+    assert lab.links == [None, "100mbit", None]
     assert f"clean run:  {clean[-1][0]}, page" in text
     assert ("the run is repeated" in text) == (len(clean) == 2)

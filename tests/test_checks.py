@@ -214,8 +214,8 @@ def test_slow_link_fails_ring_and_sweep_and_shows_in_its_pairs(
     """The link and the limits are those of the time when the output was recorded."""
     limits = shutil.copytree(HOME / "reference-data" / "lab", tmp_path / "limits")
     for name, now, then in (
-        ("pairsweep", "bw_1MiB: [12,", "bw_1MiB: [40,"),
-        ("imb", "bw_4MiB: [15,", "bw_4MiB: [60,"),
+        ("pairsweep", "bw_1MiB: [16,", "bw_1MiB: [40,"),
+        ("imb", "bw_4MiB: [20,", "bw_4MiB: [60,"),
     ):
         file = limits / f"{name}.yaml"
         assert now in file.read_text()

@@ -29,7 +29,7 @@ SLOWLY = {
 
 @contextmanager
 def slow_link(node: str) -> Iterator[None]:
-    cluster.slow_link(node, "50mbit")
+    cluster.slow_link(node, "100mbit")
     try:
         yield
     finally:
@@ -52,7 +52,7 @@ def test_slow_link_is_named_and_no_other(lab: Lab, tmp_path: Path) -> None:
         bw = rows.filter(
             (rows["metric"] == "bw")
             & (rows["environment"] == environment)
-            & (rows["value"] < 12)
+            & (rows["value"] < 16)
         )
         assert set(zip(bw["source"], bw["destination"], strict=True)) == own
     judged = seatrial(*("judge", "lab/latest", "--format", "json"), results=tmp_path)

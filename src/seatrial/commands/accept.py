@@ -37,7 +37,7 @@ SYSTEM = "lab"
 )
 @options.option("--node", default="cn03", help="Node with the slow link.")
 @options.option(
-    "--rate", type=options.Rate(), default="50mbit", help="Rate of the slow link."
+    "--rate", type=options.Rate(), default="100mbit", help="Rate of the slow link."
 )
 def accept(
     campaign: str, fault_campaign: str, repeats: int | None, node: str, rate: str

@@ -98,7 +98,7 @@ def status() -> None:
 @options.option(
     "--rate",
     type=options.Rate(),
-    default="50mbit",
+    default="100mbit",
     help="A number and a unit of tc: kbit, mbit, gbit.",
 )
 @click.option("--off", is_flag=True, help="Remove the limit.")

@@ -9,7 +9,7 @@ from seatrial.errors import SeatrialError
 from seatrial.system.lab import cluster, container, state
 from seatrial.system.lab.shell import run
 
-LINK_RATE = "50mbit"
+LINK_RATE = "100mbit"
 CPU_SHARE = 0.4
 """Of one core: what a node with a slow processor gets."""
 
