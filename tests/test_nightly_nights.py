@@ -86,7 +86,7 @@ def test_a_gross_fault_is_found_in_one_night(tmp_path: Path) -> None:
 def test_kept_criteria_with_a_limit_of_0_are_judged(tmp_path: Path, model: str) -> None:
     rule = f"  - {{check: ImbRing, {model}limits: {{latency_8B: 0 us}}}}\n"
     path = close_night(
-        tmp_path, Machine(NODES), NODES, START, repeats=16, criteria=NO_MODEL + rule
+        tmp_path, Machine(NODES), NODES, START, repeats=20, criteria=NO_MODEL + rule
     )
     faults = night_of(load_run(path), 1.0).faults
     assert {fault.place for fault in faults} == {*NODES}

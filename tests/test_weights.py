@@ -71,7 +71,7 @@ BROKEN = [
         "margin: 0.02",
         "margin: .nan",
         2,
-        "margin: expected a share, from 0 to below 1, got nan.",
+        "margin: expected a number below 2^64, got .nan.",
     ),
     (
         "margin: 0.02",
@@ -90,13 +90,13 @@ BROKEN = [
         "weight: 1",
         "weight: .nan",
         5,
-        "groups[0].weight: expected a number >= 0, got nan.",
+        "groups[0].weight: expected a number below 2^64, got .nan.",
     ),
     (
         "weight: 1",
         "weight: .inf",
         5,
-        "groups[0].weight: expected a number >= 0, got inf.",
+        "groups[0].weight: expected a number below 2^64, got .inf.",
     ),
     (
         "weight: 1",
