@@ -97,9 +97,9 @@ def test_a_pair_that_was_not_verified_is_an_error() -> None:
 def test_a_table_has_valid_numbers_only(
     tmp_path: Path, sample: Sample, problem: str
 ) -> None:
-    file = tmp_path / "seatrial.parquet"
     with pytest.raises(ParseError, match=problem):
-        write_samples(file, [sample_block([sample])])
+        write_samples(tmp_path / "refused.parquet", [sample_block([sample])])
+    file = tmp_path / "written.parquet"
     with file.open("wb") as stream:
         write_blocks(stream, [sample_block([sample])], SCHEMA)
     with pytest.raises(ParseError, match=problem):

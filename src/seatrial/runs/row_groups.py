@@ -29,7 +29,8 @@ def write_blocks(
 ) -> None:
     """Write a Parquet file block by block.
 
-    Raises OSError if it cannot be written, and what the iterable raises.
+    Raises OSError if it cannot be written, and what the iterable raises. After an error
+    Polars may go on writing for some milliseconds: do not write the same file again.
     """
     failures: list[BaseException] = []
 
