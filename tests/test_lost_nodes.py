@@ -449,6 +449,7 @@ def test_a_node_that_is_drained_in_case_5_of_27_costs_one_try(
     assert "goes on without the lost nodes; cases left: 22" in said
 
 
+@pytest.mark.slow
 def test_a_case_that_waits_twice_for_lost_nodes_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: Console
 ) -> None:

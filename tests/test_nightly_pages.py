@@ -282,6 +282,7 @@ def test_a_metric_without_numbers_has_no_chart(lab: Modelled) -> None:
 # Size
 
 
+@pytest.mark.slow
 def test_a_year_of_a_thousand_nodes(tmp_path: Path) -> None:
     nodes = tuple(f"cn{number:04}" for number in range(1000))
     learning = tuple(Learning(node, 3, 14) for node in nodes)

@@ -48,7 +48,10 @@ def test_a_chance_is_that_of_the_formula(
     assert all(sum(each.verdicts.values()) == pytest.approx(1) for each in found)
 
 
-@pytest.mark.parametrize(("places", "repeats"), [(3, 10), (8, 7), (40, 9)])
+@pytest.mark.parametrize(
+    ("places", "repeats"),
+    [pytest.param(3, 10, marks=pytest.mark.slow), (8, 7), (40, 9)],
+)
 def test_a_chance_is_that_of_the_judge_for_so_many_places(
     places: int, repeats: int
 ) -> None:

@@ -114,6 +114,7 @@ def test_the_same_seed_plays_the_same_years() -> None:
     assert (later.beside, {*later.false}) == (0, {OURS})
 
 
+@pytest.mark.slow
 def test_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seatrial.calibration.simulate.nightly.BEFORE", 20)
     monkeypatch.setattr("seatrial.calibration.simulate.nights.FAULTS", FAULTS[-2:])
