@@ -1,4 +1,4 @@
-"""What `seatrial accept` makes of verdicts; lab, runs and reports are stand-ins."""
+"""How `seatrial accept` decides by verdicts; lab, runs and reports are stand-ins."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -27,6 +27,6 @@ _FILLED = re.compile(r"[0\W_]*|[xX\W_]+|0?123456789\w*")
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True if firmware has this text where nobody wrote a serial number."""
+    """Return True if firmware has this text in place of a serial number."""
     words = " ".join(re.sub(r"[./]", "", text).casefold().split())
     return words in _WORDS or _FILLED.fullmatch(text) is not None
