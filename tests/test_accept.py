@@ -1,4 +1,4 @@
-"""How `seatrial accept` decides by verdicts; lab, runs and reports are stand-ins."""
+"""Decisions of `seatrial accept`. Lab, runs and reports are stand-ins."""
 
 from collections.abc import Sequence
 from pathlib import Path
