@@ -28,6 +28,7 @@ from seatrial.criteria.criterion import Model
 from seatrial.criteria.methods import T_SMALLEST_N
 from seatrial.errors import SeatrialError
 from seatrial.judge import assumptions
+from seatrial.judge.order_statistics import medians
 from seatrial.judge.sampling import History, Sampled, Scale, Values, histories
 from seatrial.judge.variance_components import Spread, components
 from seatrial.model.places import several_rails, with_place
@@ -193,7 +194,7 @@ def _measured(history: History, claim: Claim) -> Reference | str:
             f"{int(counts[kept].min())} allocations scatter so much that the limit "
             "would be 0 or less; measure more of them, or use --model lognormal"
         )
-    typical = np.median(np.nanmedian(data.values, axis=1))
+    typical = np.median(medians(data.values))
     aside = _place_names(data, spread.aside)
     n = int(counts[kept].min())
     return Reference(history, limit, float(typical), n, aside, spread)
@@ -220,7 +221,7 @@ def _too_few(n: int, claim: Claim) -> str:
 
 def _objection(levels: Values, claim: Claim) -> str:
     """Return why the method does not apply to the counted places; '' if it does."""
-    drift = assumptions.drift_p(np.nanmedian(levels, axis=0))
+    drift = assumptions.drift_p(medians(levels.T))
     if drift < _LEAST_DRIFT_P:
         return (
             f"the numbers drift in the course of the allocations (p = {drift:.1g}): "

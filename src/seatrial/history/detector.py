@@ -22,6 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from seatrial.judge.order_statistics import medians
+
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -104,7 +106,7 @@ class Baselines:
             rest = np.where(known, past - mean[..., np.newaxis], 0)
             squares = (rest**2).sum(axis=2)
             own = np.where(enough, squares / (n - 1), np.nan)
-        typical = _typical(own)
+        typical = np.fmax(medians(own.T), 0.0)  # 0: not known
         variance = (_PRIOR * typical + squares) / (_PRIOR + n - 1)
         spread = np.sqrt(variance * (1 + 1 / np.maximum(n, 1)))
         return np.where(enough, mean, np.nan), np.where(enough, spread, np.nan)
@@ -140,16 +142,6 @@ class Baselines:
 def _bin(residuals: Floats) -> Integers:
     place = (residuals + _EDGE) / (2 * _EDGE) * (_BINS - 1)
     return np.asarray(np.clip(np.rint(place), 0, _BINS - 1), dtype=np.int64)
-
-
-def _typical(variance: Floats) -> Floats:
-    """Return the median variance of each metric, (metrics,)."""
-    with np.errstate(invalid="ignore"):
-        known = ~np.isnan(variance).all(axis=0)
-        typical = np.zeros(variance.shape[1])
-        if known.any():
-            typical[known] = np.nanmedian(variance[:, known], axis=0)
-    return typical
 
 
 @dataclass

@@ -15,6 +15,7 @@ from seatrial.history.detector import Floats, Integers, Marks
 from seatrial.history.past import Fall, Past, fall_of
 from seatrial.history.rules import Rules
 from seatrial.history.tracker import OF_HISTORY, OF_NODES, Convicted, Tracker
+from seatrial.judge.order_statistics import medians
 
 _FEWEST = 3
 """Nodes that have a typical one."""
@@ -216,9 +217,5 @@ class Part:
         count = measured.sum(axis=0)
         alone = sure.sum(axis=0) >= np.maximum(self._least, _KNOWN * count)
         used = np.where(alone, sure, measured)
-        level = np.full(logs.shape[1], np.nan)
-        enough = count >= self._least
-        if enough.any():
-            chosen = np.where(used, rest, np.nan)[:, enough]
-            level[enough] = np.nanmedian(chosen, axis=0)
-        return level
+        level = medians(np.where(used, rest, np.nan).T)
+        return np.where(count >= self._least, level, np.nan)

@@ -25,6 +25,7 @@ from seatrial.history.detector import (
     mean_of,
 )
 from seatrial.history.rules import Rules
+from seatrial.judge.order_statistics import medians
 
 NIGHTS_A_YEAR = 365
 WATCHED = 15.0
@@ -155,9 +156,8 @@ class Tracker:
         others = series[~follows]
         self._visits += len(others)
         sums, means, spreads = self.detector.visit(night, others, signals[~follows])
-        known = ~np.isnan(spreads).all(axis=0)
-        if known.any():
-            self._typical[known] = np.nanmedian(spreads[:, known], axis=0)
+        typical = medians(spreads.T)
+        self._typical = np.where(np.isnan(typical), self._typical, typical)
         begun = sums >= WATCHED
         self._watch(night, others[begun], means[begun], spreads[begun])
         return convicted

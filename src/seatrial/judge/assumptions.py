@@ -7,6 +7,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from seatrial.judge.order_statistics import medians
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -77,7 +79,7 @@ def _one_against_others(values: Floats) -> Floats:
     """Return Student's P(less than one unit of each place), by its other units."""
     values = values[:, ~np.isnan(values).all(axis=0)]
     n, mean, _ = _moments(values)
-    values = values - np.nanmedian(values - mean[:, np.newaxis], axis=0)
+    values = values - medians((values - mean[:, np.newaxis]).T)
     measured_first = np.argsort(np.isnan(values), axis=1, kind="stable")
     turn = np.arange(len(n)) % n
     unit = np.take_along_axis(measured_first, turn[:, np.newaxis], axis=1)

@@ -11,9 +11,10 @@ import polars as pl
 
 from seatrial.criteria.criteria import Criterion
 from seatrial.judge.findings import Finding
-from seatrial.judge.levels import HALF, Levels, levels
+from seatrial.judge.levels import Levels, levels
 from seatrial.judge.multiple_testing import share_of_look
 from seatrial.judge.network_parts import Leafs
+from seatrial.judge.order_statistics import HALF
 from seatrial.judge.sampling import Marks, Scale, Values
 from seatrial.judge.scatter import SCATTER_FLOOR, Times
 

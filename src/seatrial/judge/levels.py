@@ -24,6 +24,7 @@ from seatrial.criteria.methods import T_SMALLEST_N, Method
 from seatrial.judge import serial
 from seatrial.judge.by_rows import in_parts
 from seatrial.judge.order_statistics import (
+    HALF,
     MOST_FURTHER_UNITS,
     Order,
     quantiles,
@@ -53,9 +54,6 @@ _T = TypeVar("_T", bound=np.generic)
 
 _OF_PLACES = ("values", "tried", "n", "centre", "holed")
 """Arrays with a row for each place."""
-
-HALF = 0.5
-"""Share of values below the median."""
 
 
 @dataclass(frozen=True)

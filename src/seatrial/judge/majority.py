@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from seatrial.judge.order_statistics import medians
 from seatrial.judge.sampling import LEAST_ALIKE, Values
 
 Floats = npt.NDArray[np.float64]
@@ -42,8 +43,8 @@ def better_than_typical(levels: Floats, tolerance: float) -> Marks:
         return marks
     own = np.where(measured[known], levels[known], np.nan)
     own = own[:, np.isfinite(own).any(axis=0)]
-    own = own - np.nanmedian(own, axis=0)
-    centre = np.nanmedian(own, axis=1)
+    own = own - medians(own.T)
+    centre = medians(own)
     variance = float(np.median(np.nanvar(own, axis=1, ddof=1)))
     typical = np.sort(centre)[(places - 1) // 2]
     fewest = int(np.ceil(_MINORITY * places))

@@ -14,6 +14,7 @@ from seatrial.judge.findings import METHODS, Finding, Kind
 from seatrial.judge.group import SHAPE_SHARE, Group, Texts, no_words
 from seatrial.judge.majority import beside_the_others, better_than_typical
 from seatrial.judge.network_parts import NO_LEAFS, PARTS, Leafs, Network, network
+from seatrial.judge.order_statistics import medians
 from seatrial.judge.pair_effects import Parts, part_levels
 from seatrial.judge.sampling import LEAST_ALIKE, Sampled, Values, scale_of
 from seatrial.judge.scatter import blamed, rest_correlation, split, thinned_finite
@@ -178,10 +179,7 @@ def _parts_of(pairs: Group, *, drawn: bool = False) -> Iterator[Group]:
         fitted.levels[np.isnan(fitted.levels) & ~np.isnan(lost)] = -np.inf
     if pairs.alike:  # a way is compared with the typical pair
         ways = parts.kinds == "way"
-        measured = ~np.isnan(levels).all(axis=0)
-        typical = np.full(levels.shape[1], np.nan)
-        typical[measured] = np.nanmedian(levels[:, measured], axis=0)
-        fitted.levels[ways] -= typical
+        fitted.levels[ways] -= medians(levels.T)
     doubt = _doubts(pairs, parts, fitted)
     for part in PARTS:
         rows = np.flatnonzero(
@@ -221,7 +219,7 @@ def _sound_on_its_leaf(
     rows = np.flatnonzero(near & ~np.isnan(pairs.levels).all(axis=1))
     if not rows.size:
         return rows
-    good = np.nanmedian(pairs.levels[rows], axis=1) >= limit
+    good = medians(pairs.levels[rows]) >= limit
     own = parts.paths[rows, :2]
     count = len(parts.kinds)
     known = np.bincount(own.ravel(), minlength=count)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from seatrial.judge import serial
 from seatrial.judge.by_rows import by_rows
 from seatrial.judge.moderated_variances import moderated
+from seatrial.judge.order_statistics import medians
 from seatrial.judge.serial import Correlation, Floats
 
 Marks = NDArray[np.bool_]
@@ -169,19 +170,17 @@ def _variances(values: Floats, rho: float) -> Floats:
 def split(values: Floats) -> tuple[Floats | None, Floats]:
     """Split values into the effect of each unit on all places, and the rest.
 
-    The effect (units,) is the median over places, of two the mean; None for one place.
+    The effect (units,) is the median over places; None for one place.
     """
     rest = _centred(values)
     places = int(np.sum(~np.isnan(values).all(axis=1)))
     if places < 2:
         return None, rest
     common = np.full(rest.shape[1], np.nan)
-    typical = np.nanmedian if places > 2 else np.nanmean
     step = max(1, _CELLS // len(rest))
     for first in range(0, len(common), step):
-        units = rest[:, first : first + step]
-        measured = ~np.isnan(units).all(axis=0)
-        common[first : first + step][measured] = typical(units[:, measured], axis=0)
+        units = slice(first, first + step)
+        common[units] = medians(rest[:, units].T)
     rest -= common
     return common, rest
 

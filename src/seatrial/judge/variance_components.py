@@ -22,6 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from seatrial.judge.order_statistics import medians
+
 _SET_ASIDE_RISK = 0.05
 """Highest probability that a place of normal levels is set aside."""
 
@@ -126,20 +128,9 @@ def _shifts(values: NDArray[np.float64]) -> NDArray[np.float64]:
     units = len(by_unit)
     difference = np.zeros((units, units))
     for unit in range(units - 1):
-        typical = _medians(by_unit[unit + 1 :] - by_unit[unit])
+        typical = medians(by_unit[unit + 1 :] - by_unit[unit])
         difference[unit + 1 :, unit], difference[unit, unit + 1 :] = typical, -typical
     return np.asarray(np.nanmean(difference, axis=1))
-
-
-def _medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median of the numbers in each row, NaN where there is none.
-
-    np.nanmedian takes a Python loop over the rows.
-    """
-    counts = (~np.isnan(rows)).sum(axis=1)
-    ordered, row = np.sort(rows, axis=1), np.arange(len(rows))  # NaN comes last
-    below, above = ordered[row, (counts - 1) // 2], ordered[row, counts // 2]
-    return np.asarray((below + above) / 2)
 
 
 def _rest(level: NDArray[np.float64], counts: NDArray[np.int64]) -> float:

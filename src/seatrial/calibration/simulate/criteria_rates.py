@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -204,6 +204,7 @@ def _worst(ruled: Sequence[Ruling]) -> int:
     return min(int(ruling.verdict.min()) for ruling in ruled)
 
 
+@cache
 def _units(count: int) -> pl.DataFrame:
     """Return the allocations of a run, a job each."""
     numbers = [str(number) for number in range(count)]
