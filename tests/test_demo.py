@@ -115,10 +115,10 @@ def test_recorded_runs_are_small() -> None:
     assert sum(file.stat().st_size for file in files) < 3e6
 
 
-def test_documentation_shows_what_the_demo_shows_today() -> None:
+def test_documentation_shows_what_the_demo_shows_today(out: tuple[Path, str]) -> None:
     """If this fails: `make format` writes the pages and takes the pictures."""
     done = subprocess.run(
-        [sys.executable, HOME / "tools" / "readme.py", "--check"],
+        [sys.executable, HOME / "tools" / "readme.py", "--check", out[0]],
         env={**os.environ, "SEATRIAL_HOME": str(HOME)},
         capture_output=True,
         text=True,

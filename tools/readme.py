@@ -170,24 +170,26 @@ def pages(home: Path) -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write stale pages and pictures; with --check only name them."""
+    """Write stale pages and pictures; `--check DEMO` only names them.
+
+    DEMO is the folder of `seatrial demo`.
+    """
     home = paths.home()
     texts = {
         file: text
         for file, text in pages(home).items()
         if not file.exists() or file.read_text(encoding="utf-8") != text
     }
+    if sys.argv[1:2] == ["--check"]:
+        pictures = stale_pictures(home, Path(sys.argv[2]))
+        if stale := [*(file.name for file in texts), *pictures]:
+            raise SystemExit(f"stale: {', '.join(stale)}; run `make format`")
+        return
+    for file, text in texts.items():
+        file.write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         show_demo(home, Path(folder))
-        pictures = stale_pictures(home, Path(folder))
-        if sys.argv[1:] == ["--check"]:
-            stale = [*(file.name for file in texts), *pictures]
-            if stale:
-                raise SystemExit(f"stale: {', '.join(stale)}; run `make format`")
-            return
-        for file, text in texts.items():
-            file.write_text(text, encoding="utf-8")
-        take_pictures(home, Path(folder), pictures)
+        take_pictures(home, Path(folder), stale_pictures(home, Path(folder)))
 
 
 if __name__ == "__main__":
