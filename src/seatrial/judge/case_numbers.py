@@ -110,7 +110,7 @@ def _filtered(load: LoadBlocks, kept: pl.Expr) -> Blocks:
 
 def _metric(samples: Blocks) -> tuple[str, int | None]:
     """Return the flat name and the size of the only metric of samples."""
-    name, size = samples[0].select("metric", "size_bytes").row(0)
+    name, size = (samples[0][column][0] for column in ("metric", "size_bytes"))
     return flat_name(str(name), size), size
 
 
@@ -282,7 +282,7 @@ def _own(samples: Blocks, parameters: Collection[str]) -> Blocks:
 def _without_criterion(key: CaseKey, samples: Blocks) -> Finding:
     metric, size = _metric(samples)
     values = pl.concat(block.select("value") for block in samples).to_series()
-    unit, direction = samples[0].select("unit", "direction").row(0)
+    unit, direction = (samples[0][column][0] for column in ("unit", "direction"))
     return Finding(
         "limit",
         key.check,

@@ -39,6 +39,8 @@ def findings_of(ruling: Ruling, pairs: Ruling | None) -> list[Finding]:
     findings = []
     for code in range(len(VERDICTS)):
         chosen = shown[ruling.verdict[shown] == code]
+        if not chosen.size:
+            continue
         worst_first = chosen[np.argsort(-badness[chosen], kind="stable")]
         most = 0 if code == PASS and len(chosen) > MAX_PASSING else MAX_FAULTS
         # Places without a finding of their own get no name: a sweep has a million.

@@ -65,11 +65,9 @@ def _codes(blocks: Blocks, columns: tuple[str, ...]) -> tuple[RowNumbers, int]:
     height = sum(block.height for block in blocks)
     codes: RowNumbers = np.zeros(height, dtype=np.int32)
     most = 1
-    for name in columns:
-        known = _ends(blocks, name)
-        if known is None:
+    for name, (least, largest) in zip(columns, _ends(blocks, columns), strict=True):
+        if least == largest:
             continue
-        least, largest = known
         width = largest - least + 1
         if most * width > _MOST_CODES:
             codes, most = _dense(codes)
@@ -84,21 +82,23 @@ def _codes(blocks: Blocks, columns: tuple[str, ...]) -> tuple[RowNumbers, int]:
     return _dense(codes) if most > _MOST_SPARSE * height else (codes, most)
 
 
-def _ends(blocks: Blocks, name: str) -> tuple[int, int] | None:
-    """Return the least and the largest number of a column; None if all are null.
+def _ends(blocks: Blocks, columns: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the least and the largest number of each column; 0 if all are null.
 
     A null counts as one less than the least number.
     """
-    column = pl.col(name).to_physical()
-    wanted = column.min().alias("least"), column.max().alias("most")
+    numbers = pl.col(columns).to_physical()
     known = [
-        block.select(*wanted, nulls=column.null_count()).row(0) for block in blocks
+        [(one.min(), one.max(), one.null_count()) for one in block.select(numbers)]
+        for block in blocks
     ]
-    there = [ends for ends in known if ends[0] is not None]
-    if not there:
-        return None
-    least, most = min(ends[0] for ends in there), max(ends[1] for ends in there)
-    return least - any(nulls for _, _, nulls in known), most
+    for ends in zip(*known, strict=True):
+        least = min((low for low, _, _ in ends if low is not None), default=None)
+        if least is None:
+            yield 0, 0
+        else:
+            most = max(high for _, high, _ in ends if high is not None)
+            yield least - any(nulls for _, _, nulls in ends), most
 
 
 def ranked(codes: RowNumbers, most: int) -> RowNumbers:

@@ -64,8 +64,11 @@ def filtered(blocks: Blocks, kept: pl.Expr) -> Blocks:
 
 def distinct_texts(blocks: Blocks, column: str) -> list[str]:
     """Return the sorted values of a column; most often there is one."""
-    values = (block.select(pl.col(column).unique()).to_series() for block in blocks)
-    return sorted({text for block in values for text in block})
+    texts: set[str] = set()
+    for block in blocks:
+        values = block[column]
+        texts.update(values[:1] if values.n_unique() == 1 else values.unique())
+    return sorted(texts)
 
 
 @dataclass(frozen=True)
