@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
@@ -186,7 +186,7 @@ class YamlFile:
 
     def _check_keys(self, kind: type[Struct], value: Any, place: Place) -> None:
         """Refuse unknown keys of a mapping, and report missing ones."""
-        fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+        fields = {field.encode_name: field for field in _fields(kind)}
         for key in value:
             if kind.__struct_config__.forbid_unknown_fields:
                 self.one_of("keys", fields, key, (*place, key))
@@ -207,6 +207,9 @@ def _composed(text: str) -> tuple[Any, yaml.Node | None]:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_fields = cache(msgspec.structs.fields)
 
 
 def _is_struct(kind: Any) -> bool:
@@ -236,7 +239,7 @@ def _parts(kind: Any, value: Any) -> Iterator[tuple[Any, Any, Any]]:
             yield from ((key, key, kinds[0]) for key in value)
             yield from ((key, part, kinds[1]) for key, part in value.items())
         elif isinstance(value, dict) and _is_struct(option):
-            for field in msgspec.structs.fields(option):
+            for field in _fields(option):
                 if field.encode_name in value:
                     kinds = tuple(o for o in get_args(field.type) if o is not NoneType)
                     may_be_null = field.default is not None
