@@ -1,6 +1,5 @@
 """The numbers of one case, with the criteria that apply to each."""
 
-import operator
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,6 @@ from seatrial.judge.group import Group
 from seatrial.judge.network_parts import Leafs
 from seatrial.judge.place_groups import groups_of
 from seatrial.judge.sampling import OfSeveral, Sampled, sampled
-from seatrial.judge.threads import side_by_side
 from seatrial.judge.verdicts import Ruling
 from seatrial.model.cases import Case, CaseKey, parameters_text
 from seatrial.model.metrics import flat_name
@@ -122,10 +120,7 @@ def _numbers_of(
     planned: Sequence[Allocation],
     leafs: Leafs,
 ) -> Numbers:
-    """Hold the numbers of a case to the criteria of its check.
-
-    Small tables are worked on side by side, a large one alone.
-    """
+    """Hold the numbers of a case to the criteria of its check."""
     numbers = Numbers(key)
     finished = [
         case
@@ -209,19 +204,13 @@ class _Waiting:
 
     def held(self) -> list[Numbers]:
         """Hold the metrics to their criteria; their samples are freed before."""
-        data = dict(
-            zip(
-                self.arrays,
-                side_by_side(operator.call, [*self.arrays.values()]),
-                strict=True,
-            )
-        )
-        parts = [
-            (self.numbers.key, subject, criterion, data[need], self.planned, self.leafs)
-            for need, subject, criterion in self.criteria
-        ]
+        data = {need: array() for need, array in self.arrays.items()}
+        key, criteria = self.numbers.key, self.criteria
         self.arrays, self.criteria, self.rows = {}, [], 0
-        return side_by_side(lambda part: _held(*part), parts)
+        return [
+            _held(key, subject, criterion, data[need], self.planned, self.leafs)
+            for need, subject, criterion in criteria
+        ]
 
 
 def _mismatch(criterion: Criterion, samples: Blocks) -> str:

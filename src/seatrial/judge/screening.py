@@ -18,7 +18,6 @@ nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -37,8 +36,6 @@ from seatrial.judge.multiple_testing import (
 from seatrial.judge.order_statistics import quantiles
 from seatrial.judge.row_numbers import RowNumbers, ranked
 from seatrial.judge.sampling import Marks, Values
-from seatrial.judge.threads import side_by_side
-from seatrial.runs.row_groups import FEW_ROWS
 
 _LENIENT = 0.1
 """Probability to suspect a compliant place by its low rank."""
@@ -88,9 +85,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     if not groups:
         return []
     groups = in_common_time(groups)
-    places = sum(len(group.levels) for group in groups)
-    side_by_side(attrgetter("at"), groups, large=places > FEW_ROWS)
-    alone = places == 1
+    alone = sum(len(group.levels) for group in groups) == 1
     screened = [0 if alone else screening(group.units) for group in groups]
     ranks = _ranks(groups, screened)
     picked = [
@@ -101,7 +96,7 @@ def tried(groups: Sequence[Group], risks: Risks) -> list[Tried]:
     suspected = [marks & ~pairs for marks, pairs in zip(picked, covered, strict=True)]
     metrics = sum(group.shares for group in groups)
     trials = list(zip(groups, screened, suspected, covered, strict=True))
-    p = side_by_side(lambda trial: _p(*trial, metrics), trials, large=places > FEW_ROWS)
+    p = [_p(*trial, metrics) for trial in trials]
     convicted, families = _convicted(groups, p, risks.seller)
     every_p = np.concatenate(p)
     family = ~np.isnan(every_p)

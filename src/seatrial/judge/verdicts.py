@@ -14,10 +14,8 @@ from seatrial.judge.findings import METHODS, Finding, Verdict
 from seatrial.judge.order_statistics import MOST_FURTHER_UNITS, fewest
 from seatrial.judge.sampling import Marks, Values, missing_words
 from seatrial.judge.screening import Tried, total_for
-from seatrial.judge.threads import side_by_side
 from seatrial.judge.variance_components import components
 from seatrial.model.units import rounded
-from seatrial.runs.row_groups import FEW_ROWS
 
 FAIL, NOT_SHOWN, UNDECIDED, PASS = 0, 1, 2, 3
 VERDICTS: tuple[Verdict, ...] = ("fail", "not shown", "undecided", "pass")
@@ -71,11 +69,7 @@ class Ruling:
 
 def rulings(trials: Sequence[Tried]) -> Iterator[Ruling]:
     """Yield the ruling on every group after the trial."""
-    places = sum(len(trial.p) for trial in trials)
-    ruled = side_by_side(
-        lambda trial: _Ruler(trial).ruling(), trials, large=places > FEW_ROWS
-    )
-    both = list(zip(trials, ruled, strict=True))
+    both = [(trial, _Ruler(trial).ruling()) for trial in trials]
     bad = bad_parts((trial.group, ruling.verdict != PASS) for trial, ruling in both)
     for trial, ruling in both:
         of_bad = attributed(trial.group, bad[trial.group.case])
