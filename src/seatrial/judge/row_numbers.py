@@ -75,9 +75,9 @@ def _codes(blocks: Blocks, columns: tuple[str, ...]) -> tuple[RowNumbers, int]:
         kind = wide_enough(most)
         codes = codes.astype(kind, copy=False)
         codes *= kind(width)
+        column = pl.col(name).to_physical().cast(pl.Int64) - least
         for block, rows in with_rows(blocks):
-            column = block.select(pl.col(name).to_physical().cast(pl.Int64) - least)
-            numbers = column.to_series().fill_null(0).to_numpy()
+            numbers = block.select(column.fill_null(0)).to_series().to_numpy()
             codes[rows] += numbers.astype(kind, copy=False)
     return _dense(codes) if most > _MOST_SPARSE * height else (codes, most)
 

@@ -1,6 +1,7 @@
 """Places of numbers: a pair of nodes, a node, a socket, or the allocation."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import polars as pl
 
@@ -34,18 +35,16 @@ def several_rails(rows: pl.DataFrame) -> bool:
 
 def count_pairs(rows: pl.DataFrame) -> tuple[int, int]:
     """Count the pairs of nodes: each direction for itself, and without direction."""
-    ends = [
-        pl.col(name).cast(pl.Categorical).to_physical()
-        for name in ("source", "destination")
-    ]
-    largest = rows.select(pl.max_horizontal(pl.max_horizontal(ends).max(), 0)).item()
-    width = largest + 1
+    names = pl.col("source", "destination").cast(pl.Categorical)
+    ends = rows.select(names.to_physical())
+    largest: list[Any] = [end.max() or 0 for end in ends]
+    width = max(largest) + 1
     kind = pl.UInt32 if width**2 <= _MOST_NARROW else pl.UInt64  # there are millions
-    first, second = (end.cast(kind) for end in ends)
+    first, second = (pl.col(name).cast(kind) for name in ends.columns)
     low, high = pl.min_horizontal(first, second), pl.max_horizontal(first, second)
     directed = (first * width + second).n_unique()
     undirected = (low * width + high).n_unique()
-    return rows.select(directed).item(), rows.select(undirected).item()
+    return ends.select(directed).item(), ends.select(undirected).item()
 
 
 def both_ways(rows: pl.DataFrame) -> bool:

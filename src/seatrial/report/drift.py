@@ -132,7 +132,7 @@ def _drift(blocks: Blocks, started: float) -> Drift | None:
     own = (*CaseKey._fields, "parameters")
     first = blocks[0].row(0, named=True)
     timed = blocks
-    if any(block.select(pl.col("start_time").has_nulls()).item() for block in blocks):
+    if any(block["start_time"].has_nulls() for block in blocks):
         timed = filtered(blocks, pl.col("start_time").is_not_null())
     if not timed:
         return None

@@ -10,6 +10,7 @@ import polars as pl
 
 from seatrial.model.metrics import judged_statistic
 from seatrial.report.render import text
+from seatrial.runs.row_parts import distinct_texts
 
 NUM_NODES, PLACEMENT = "num_nodes", "placement"
 """Parameters of samples, as `seatrial.checks.scaling.Spot` names them."""
@@ -47,11 +48,10 @@ def with_node_counts(rows: pl.DataFrame) -> pl.DataFrame:
 
 def judged_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Keep the rows of the one statistic that counts; the rows are of one metric."""
-    present = rows.select(pl.col("statistic").unique()).to_series()
-    statistic = judged_statistic(present)
-    if present.len() == 1:
+    present = distinct_texts([rows], "statistic")
+    if len(present) == 1:
         return rows  # a filter copies millions
-    return rows.filter(pl.col("statistic") == statistic)
+    return rows.filter(pl.col("statistic") == judged_statistic(present))
 
 
 def several_counts(rows: pl.DataFrame) -> bool:

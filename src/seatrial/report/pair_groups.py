@@ -53,18 +53,18 @@ class Group:
 
 def groups(run: Run) -> Iterator[Group]:
     """Find the sweeps of a run, in the order of checks and metrics."""
-    rows = run.columns(*_COLUMNS).filter(
+    table = run.columns(*_COLUMNS).filter(
         pl.col("source").is_not_null()
         & pl.col("destination").is_not_null()
         & ~pl.col("metric").is_in(_NOT_OF_PAIRS)
     )
     crowded = pl.col("metric").cast(pl.String).str.starts_with(_CROWDED)
-    before = collected(rows.filter(crowded))
+    before = collected(table.filter(crowded))
     allocated: dict[CaseKey, set[str]] = defaultdict(set)
     drawn = {case.key for case in run.cases if case.draws_pairs}
     for case in run.cases:
         allocated[case.key].update(case.nodes)
-    every = parts(rows.filter(~crowded), *CaseKey._fields, *_KEYS)
+    every = parts(table.filter(~crowded), *CaseKey._fields, *_KEYS)
     by_case: dict[CaseKey, list[tuple[dict[str, Any], Load]]] = defaultdict(list)
     for names, load in every:
         key, values = CaseKey(*names[:_CASE]), names[_CASE:]
@@ -75,13 +75,13 @@ def groups(run: Run) -> Iterator[Group]:
             sizes[same["metric"]].add(same["size_bytes"])
         for same, load in of_case:
             several = len(sizes[same["metric"]]) > 1
-            pairs = judged_rows(load())
-            pairs = turned(pairs, _sessions(pairs))
-            measured = {*pairs["source"].unique(), *pairs["destination"].unique()}
+            rows = judged_rows(load())
+            measured = {*rows["source"].unique(), *rows["destination"].unique()}
             nodes = sorted(measured | allocated[key], key=natural_key)
             # A ring is no matrix: it has as many pairs as nodes, and many sizes.
-            if len(nodes) > 2 and not (several and count_pairs(pairs)[1] <= len(nodes)):
+            if len(nodes) > 2 and not (several and count_pairs(rows)[1] <= len(nodes)):
                 again = _of(before, key, same)
+                pairs = turned(rows, _sessions(rows))
                 first, repeats = pairs.row(0, named=True), pairs["session"].n_unique()
                 own = by_pair(pairs)
                 yield Group(key, first, own, repeats, again, nodes, key in drawn)

@@ -67,7 +67,7 @@ def distinct_texts(blocks: Blocks, column: str) -> list[str]:
     texts: set[str] = set()
     for block in blocks:
         values = block[column]
-        texts.update(values[:1] if values.n_unique() == 1 else values.unique())
+        texts.update([values[0]] if values.n_unique() == 1 else values.unique())
     return sorted(texts)
 
 
