@@ -16,7 +16,7 @@ from seatrial.judge.row_numbers import numbered
 from seatrial.model.metrics import STATISTICS
 from seatrial.model.places import PLACE
 from seatrial.runs.counters_table import CHECK
-from seatrial.runs.row_parts import Blocks, parts_in_blocks
+from seatrial.runs.row_parts import Blocks, batches_in_blocks
 
 KEY = (
     "check",
@@ -84,10 +84,8 @@ def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
         rows = rows.filter(pl.col("environment") == entrant.side.environment)
     placed = pl.any_horizontal(pl.col(name).is_not_null() for name in PLACE)
     rows = rows.with_columns(placed=placed).drop(PLACE)
-    several = [
-        _medians(load())
-        for _, load in parts_in_blocks(rows, "check", "metric", "size_bytes")
-    ]
+    batches = batches_in_blocks(rows, "check", "metric", "size_bytes")
+    several = [*map(_medians, batches)]
     table = pl.concat(several or [_medians([rows.head(0).collect()])])
     texts = [name for name, kind in table.schema.items() if kind == pl.Categorical]
     medians = table.with_columns(pl.col(texts).cast(pl.String).fill_null(""))
@@ -99,7 +97,7 @@ def _of_side(entrant: Entrant, number: int) -> pl.DataFrame:
 
 
 def _medians(blocks: Blocks) -> pl.DataFrame:
-    """Compute the median of each allocation: a sweep has millions of numbers."""
+    """Compute the medians of each allocation: a sweep has millions of numbers."""
     by = tuple(name for name in blocks[0].columns if name not in ("value", _START))
     allocation, known = numbered(blocks, by)
     numbers = pl.concat(block.select("value", _START) for block in blocks)
