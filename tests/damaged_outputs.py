@@ -105,13 +105,15 @@ class Output:
 
 def numbers_of(value: Any) -> Any:
     """Take all numbers out of a result, in their order and nesting, without texts."""
-    if is_dataclass(value):
-        return [numbers_of(getattr(value, field.name)) for field in fields(value)]
-    if isinstance(value, dict):
-        return [[key, numbers_of(value[key])] for key in sorted(value)]
+    if isinstance(value, (int, float)):
+        return value
     if isinstance(value, (list, tuple)):
         return [numbers_of(item) for item in value]
-    return value if isinstance(value, (int, float)) else None
+    if isinstance(value, dict):
+        return [[key, numbers_of(value[key])] for key in sorted(value)]
+    if is_dataclass(value):
+        return [numbers_of(getattr(value, field.name)) for field in fields(value)]
+    return None
 
 
 def are_near(found: Any, right: Any, rounding: float) -> bool:
