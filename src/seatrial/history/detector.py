@@ -118,7 +118,7 @@ class Baselines:
         """
         below = np.cumsum(self.counts, axis=1) - self.counts / 2
         total = self.counts.sum(axis=1)
-        known = np.nan_to_num(residuals)
+        known = np.where(np.isnan(residuals), 0.0, residuals)
         column = np.broadcast_to(np.arange(residuals.shape[1]), residuals.shape)
         rank = below[column, _bin(known)] + 1 + _NORMAL * scipy.special.ndtr(known)
         share = rank / (total[column] + 2 + _NORMAL)
@@ -141,7 +141,7 @@ class Baselines:
 
 def _bin(residuals: Floats) -> Integers:
     place = (residuals + _EDGE) / (2 * _EDGE) * (_BINS - 1)
-    return np.asarray(np.clip(np.rint(place), 0, _BINS - 1), dtype=np.int64)
+    return np.asarray(np.clip(np.rint(place), 0.0, _BINS - 1.0), dtype=np.int64)
 
 
 @dataclass

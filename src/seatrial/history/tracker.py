@@ -205,6 +205,8 @@ class Tracker:
     def _follow(self, night: int, series: Integers, signals: Floats) -> Convicted:
         """Update watched series by their visits of a night; return the convicted."""
         fresh, detector = self.fresh, self.detector
+        if not series.size:
+            return self._convict(series, np.zeros(0))
         with np.errstate(invalid="ignore", divide="ignore"):
             residuals = signals - fresh.mean[series] + self.margin
             residuals = residuals / np.fmax(fresh.spread[series], self._typical)

@@ -141,5 +141,5 @@ def _column(ordered: Floats, column: Integers) -> Floats:
     """Return one value of each row; any value, or NaN, without such a column."""
     if not ordered.shape[1]:
         return np.full(len(ordered), np.nan)
-    column = np.clip(column, 0, ordered.shape[1] - 1)
-    return np.take_along_axis(ordered, column[:, np.newaxis], axis=1)[:, 0]
+    column = np.maximum(np.minimum(column, ordered.shape[1] - 1), 0)
+    return np.asarray(ordered[np.arange(len(ordered)), column])
