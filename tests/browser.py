@@ -75,3 +75,11 @@ def show(browser: Chrome, address: str, width: int) -> None:
 def script(browser: Chrome, expression: str) -> Any:
     """Return the value of an expression on the page."""
     return browser.execute_script(f"return {expression}")
+
+
+def visible(browser: Chrome, selector: str, value: str) -> list[str]:
+    """Return a value of the visible elements: Selenium would ask for each by itself."""
+    found = f"[...document.querySelectorAll({selector!r})]"
+    return list(
+        script(browser, f"{found}.filter(e => e.checkVisibility()).map(e => e.{value})")
+    )

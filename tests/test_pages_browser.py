@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import chromium, console_of, script, show
+from browser import chromium, console_of, script, show, visible
 from compare_samples import comparison
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -50,8 +50,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def shown(browser: Chrome) -> int:
-    rows = browser.find_elements(By.CSS_SELECTOR, "#paired tbody tr")
-    return sum(row.is_displayed() for row in rows)
+    return len(visible(browser, "#paired tbody tr", "rowIndex"))
 
 
 @pytest.mark.parametrize("name", ["compare", "trend"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from browser import chromium, console_of, resize, script, show
+from browser import chromium, console_of, resize, script, show, visible
 from samples import sample_criteria, sample_run
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
@@ -51,10 +51,7 @@ def page(browser: Chrome, report: tuple[str, Judgement]) -> Iterator[Chrome]:
 
 def rows(browser: Chrome) -> list[str]:
     """Return the verdicts of the visible rows of findings."""
-    found = browser.find_elements(By.CSS_SELECTOR, "#findings tr[data-verdict]")
-    return [
-        row.get_attribute("data-verdict") or "" for row in found if row.is_displayed()
-    ]
+    return visible(browser, "#findings tr[data-verdict]", "dataset.verdict")
 
 
 def test_verdict_and_rows(page: Chrome, report: tuple[str, Judgement]) -> None:
@@ -314,7 +311,7 @@ def test_filter_finds_places_of_a_folded_row(browser: Chrome, tmp_path: Path) ->
     assert rows(browser) == ["undecided"] * 4
 
 
-@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [1280, 390])
 def test_filters_find_every_finding_of_a_thousand_nodes(
     browser: Chrome, large: tuple[str, Judgement], width: int
 ) -> None:
@@ -330,8 +327,7 @@ def test_filters_find_every_finding_of_a_thousand_nodes(
         mine = [f for f in large[1].findings if node in f.place + f.reason]
         text.clear()
         text.send_keys(node)
-        found = browser.find_elements(By.CSS_SELECTOR, "#findings-table tbody tr")
-        seen = [row.text for row in found if row.is_displayed()]
+        seen = visible(browser, "#findings-table tbody tr", "innerText")
         assert len(seen) == len(mine) > 2
         assert all(node in row for row in seen)
     check = Select(browser.find_element(By.CSS_SELECTOR, "#findings [name=check]"))
@@ -372,8 +368,8 @@ def test_not_shown_has_a_symbol_a_colour_and_a_filter_of_its_own(
     assert status.text == "600 of 601 rows shown"
     browser.find_element(By.CSS_SELECTOR, "#findings [name=text]").send_keys("n599")
     assert rows(browser) == ["not shown"]
-    badges = browser.find_elements(By.CSS_SELECTOR, "#findings-table .badge")
-    (badge,) = [each for each in badges if each.is_displayed()]
+    row = "#findings-table tr[data-verdict]:not([hidden])"
+    (badge,) = browser.find_elements(By.CSS_SELECTOR, f"{row} .badge")
     assert badge.text == "!not shown"
     assert badge.value_of_css_property("color") == colour
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
@@ -387,10 +383,10 @@ def test_table_of_nodes_is_filtered(
     details.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
     node = details.find_element(By.CSS_SELECTOR, "tbody tr:nth-child(40) th").text
     details.find_element(By.NAME, "text").send_keys(node)
-    listed = details.find_elements(By.CSS_SELECTOR, "tbody tr")
-    assert [row.text.split()[0] for row in listed if row.is_displayed()] == [node]
+    listed = "#nodes details.long tbody tr"
+    assert [text.split()[0] for text in visible(browser, listed, "innerText")] == [node]
     Select(details.find_element(By.NAME, "verdict")).select_by_value("pass")
-    assert not [row for row in listed if row.is_displayed()]
+    assert not visible(browser, listed, "innerText")
 
 
 @pytest.mark.parametrize("width", [1280, 800])
