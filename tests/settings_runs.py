@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from fake_hardware import Hca, raw_of, write_node
@@ -41,11 +43,7 @@ def settings_run(
     rows: dict[Moment, Any] = {}
     moments: dict[Moment, Nodes] = {"start": start, "end": end or start}
     for moment, nodes in moments.items():
-        raw = {
-            name: raw_of(write_node(folder / f"{moment}-{name}", hca))
-            for name, hca in nodes.items()
-            if hca is not None
-        }
+        raw = {name: _raw(hca) for name, hca in nodes.items() if hca is not None}
         missing = {name: "not asked" for name, hca in nodes.items() if hca is None}
         collected = Collected({"cpu": [*nodes]}, raw, missing)
         rows[moment] = audit(collected, declaration)
@@ -54,6 +52,12 @@ def settings_run(
     table = parse_settings(settings_parquet(rows), file)
     manifest = {**run.manifest, "settings": summary(rows)}
     return replace(run, manifest=manifest, settings=table)
+
+
+@cache
+def _raw(hca: Hca) -> str:
+    with TemporaryDirectory() as folder:
+        return raw_of(write_node(Path(folder), hca))
 
 
 def alike(**changed: Hca | None) -> dict[str, Hca | None]:
