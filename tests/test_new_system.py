@@ -10,9 +10,10 @@ import yaml
 from click.testing import CliRunner, Result
 from site_transcripts import HOME, SITES, stand_in
 
-from seatrial.calibration.plan import plan_campaign
+from seatrial.calibration.detection_limits import prospects
+from seatrial.campaign.campaign_file import load_campaign
 from seatrial.checks import catalogue as checks_catalogue
-from seatrial.checks import listing
+from seatrial.checks import listing, typical
 from seatrial.checks.catalogue import catalogue
 from seatrial.cli import main
 from seatrial.criteria.criteria import Criteria
@@ -37,7 +38,7 @@ def described() -> list[dict[str, Any]]:
 def describe_once(
     described: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (listing, checks_catalogue):
+    for module in (listing, typical, checks_catalogue):
         monkeypatch.setattr(module, "describe_checks", lambda *_: described)
 
 
@@ -73,6 +74,7 @@ def role_keys(role: str, variable: str) -> set[str]:
     return set(options[variable]["options"])
 
 
+CAMPAIGN = load_campaign(HOME, "acceptance")
 FURTHER = ("mem_latency", "fixed_work", "throttle_events", "quota_stops")
 """Metrics that NodeSweep judges where a node offers them."""
 
@@ -93,14 +95,8 @@ def test_inventory_and_criteria_of_a_site_load(site: str, new: New, home: Path) 
     criteria = Criteria.load(home / "reference-data/hulk/criteria.yaml")
     files = render_reference_files(home, criteria, "hulk")
     assert len(files) > 10
-    plan = plan_campaign(home, "hulk", "acceptance", None, None)
-    assert {prospect.check for prospect in plan.criteria} == set(plan_checks())
-
-
-def plan_checks() -> list[str]:
-    file = HOME / "reframe-checks/campaigns/acceptance.yaml"
-    blocks = yaml.safe_load(file.read_text())["blocks"]
-    return [check for block in blocks for check in block["checks"]]
+    planned = prospects(criteria, CAMPAIGN.checks, [], {}, CAMPAIGN.repeats)
+    assert {prospect.check for prospect in planned} == set(CAMPAIGN.checks)
 
 
 def test_criteria_name_every_metric_for_each_class_and_stack(
@@ -116,7 +112,7 @@ def test_criteria_name_every_metric_for_each_class_and_stack(
     ]
     assert len(pairs) == 8
     entries = {e.check: e for e in catalogue(HOME / "reframe-checks/checks", home)}
-    for check in plan_checks():
+    for check in CAMPAIGN.checks:
         further = FURTHER if check == "NodeSweep" else ()
         for metric in (*entries[check].metrics, *further):
             own = [c for c in criteria if (c.check, c.metric) == (check, metric)]
