@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from seatrial.parsers.nodesweep import NodeSweep, parse_nodesweep
 
 DATA = Path(__file__).parent / "data"
 FOUR = ["cn01", "cn02", "cn03", "cn04"]
+TWO = FOUR[:2]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Swept:
     folder: Path
     nodes: list[str]
 
-    @property
+    @cached_property
     def sweep(self) -> NodeSweep:
         """Its file, which accounts for every program of every node."""
         sweep = parse_nodesweep((self.folder / "out.jsonl").read_text())
@@ -67,55 +69,91 @@ class Swept:
 Start = Callable[..., Swept]
 
 
+def run_sweep(
+    folder: Path,
+    *options: str,
+    nodes: list[str] = FOUR,
+    sockets: int = 1,
+    given: str = "",
+    memlat: str = "memlat --huge-pages transparent",
+    fixedwork: str = "fixedwork",
+    trees: Callable[[Path], object] = lambda root: None,
+    **faults: Mapping[str, Any],
+) -> Swept:
+    """Sweep nodes (cn01 to cn04) with faults; `sockets` of two cores each."""
+    named = {name.replace("_", "-"): fault for name, fault in faults.items()}
+    (folder / "faults.json").write_text(json.dumps(named))
+    for node in nodes:
+        fake_node(folder / "trees" / node, sockets=sockets)
+    trees(folder / "trees")
+    done = subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-m",
+                "seatrial.checks.nodesweep",
+                "--output",
+                "out.jsonl",
+            ),
+            *("--n", "1000", "--block", "80", "--quiet", "0.3"),
+            *("--memlat", memlat, "--memlat-sizes", "16384:134217728"),
+            *("--fixedwork", fixedwork, "--fixedwork-ms", "2000"),
+            *(*options, "--", "srun", "--mpi=pmix", "--", "hpcc"),
+        ],
+        cwd=folder,
+        env=os.environ
+        | {
+            "PATH": f"{DATA}/nodesweep:{DATA}/sweep:{os.environ['PATH']}",
+            "CLUSTER": str(folder),
+            "SLURM_JOB_ID": "1",
+            "SLURM_JOB_NODELIST": ",".join(nodes),
+            "SLURM_JOB_CPUS_PER_NODE": given or f"{2 * sockets}(x{len(nodes)})",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Swept(done, folder, nodes)
+
+
+def sweeper(folder: Path) -> Start:
+    """Return a function that sweeps nodes in a folder."""
+    return partial(run_sweep, folder)
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Start:
-    """Sweep nodes (cn01 to cn04) with faults; `sockets` of two cores each."""
+    return sweeper(tmp_path)
 
-    def sweep(
-        *options: str,
-        nodes: list[str] = FOUR,
-        sockets: int = 1,
-        given: str = "",
-        memlat: str = "memlat --huge-pages transparent",
-        fixedwork: str = "fixedwork",
-        trees: Callable[[Path], object] = lambda folder: None,
-        **faults: Mapping[str, Any],
-    ) -> Swept:
-        named = {name.replace("_", "-"): fault for name, fault in faults.items()}
-        (tmp_path / "faults.json").write_text(json.dumps(named))
-        for node in nodes:
-            fake_node(tmp_path / "trees" / node, sockets=sockets)
-        trees(tmp_path / "trees")
-        done = subprocess.run(
-            [
-                *(
-                    sys.executable,
-                    "-m",
-                    "seatrial.checks.nodesweep",
-                    "--output",
-                    "out.jsonl",
-                ),
-                *("--n", "1000", "--block", "80", "--quiet", "0.3"),
-                *("--memlat", memlat, "--memlat-sizes", "16384:134217728"),
-                *("--fixedwork", fixedwork, "--fixedwork-ms", "2000"),
-                *(*options, "--", "srun", "--mpi=pmix", "--", "hpcc"),
-            ],
-            cwd=tmp_path,
-            env=os.environ
-            | {
-                "PATH": f"{DATA}/nodesweep:{DATA}/sweep:{os.environ['PATH']}",
-                "CLUSTER": str(tmp_path),
-                "SLURM_JOB_ID": "1",
-                "SLURM_JOB_NODELIST": ",".join(nodes),
-                "SLURM_JOB_CPUS_PER_NODE": given or f"{2 * sockets}(x{len(nodes)})",
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        return Swept(done, tmp_path, nodes)
 
-    return sweep
+@pytest.fixture(scope="module")
+def one_socket(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep sound nodes of one socket."""
+    return sweeper(tmp_path_factory.mktemp("one_socket"))()
+
+
+@pytest.fixture(scope="module")
+def two_sockets(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep sound nodes of two sockets."""
+    return sweeper(tmp_path_factory.mktemp("two_sockets"))(sockets=2)
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep nodes of two sockets: a slow socket, a slow node, a throttled one."""
+    return sweeper(tmp_path_factory.mktemp("slow"))(
+        sockets=2,
+        cn02={"hpcc-1": "slow"},
+        cn03={"hpcc": "slow"},
+        cn04={"fixedwork": "slow"},
+    )
+
+
+def event_of(swept: Swept, node: str) -> tuple[str, str]:
+    """Return the only event of a node that failed, and whether it was left out."""
+    assert swept.done.returncode == 0, swept.done.stderr
+    (event,) = (event for event in swept.events if event[0].startswith(f"{node}: "))
+    return event
 
 
 def failed(swept: Swept) -> str:
@@ -124,10 +162,9 @@ def failed(swept: Swept) -> str:
     return swept.done.stderr.splitlines()[-1]
 
 
-def test_sound_nodes_of_one_socket(start: Start) -> None:
-    swept = start()
-    assert swept.done.returncode == 0, swept.done.stderr
-    sweep = swept.sweep
+def test_sound_nodes_of_one_socket(one_socket: Swept) -> None:
+    assert one_socket.done.returncode == 0, one_socket.done.stderr
+    sweep = one_socket.sweep
     assert sweep.events == ()
     assert sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
     assert [(row.node, row.socket, row.ranks) for row in sweep.hpcc] == [
@@ -140,8 +177,10 @@ def test_sound_nodes_of_one_socket(start: Start) -> None:
     phases = {row.phase for row in sweep.sensors}
     assert phases == {"quiet", "memlat", "hpcc", "fixedwork"}
     programs = ("sensors 1", "memlat-0 1", "hpcc 2", "fixedwork 1")
-    assert sorted(swept.steps) == sorted(f"{n} {p}" for n in FOUR for p in programs)
-    assert swept.kept == set()
+    assert sorted(one_socket.steps) == sorted(
+        f"{n} {p}" for n in FOUR for p in programs
+    )
+    assert one_socket.kept == set()
 
 
 def common_steps(swept: Swept) -> list[str]:
@@ -149,52 +188,66 @@ def common_steps(swept: Swept) -> list[str]:
     return (swept.folder / "common").read_text().splitlines()
 
 
-def test_programs_without_mpi_are_one_step_of_all_nodes(start: Start) -> None:
-    swept = start(sockets=2)
-    assert swept.done.returncode == 0, swept.done.stderr
-    assert common_steps(swept) == [
+def test_programs_without_mpi_are_one_step_of_all_nodes(two_sockets: Swept) -> None:
+    assert two_sockets.done.returncode == 0, two_sockets.done.stderr
+    assert common_steps(two_sockets) == [
         f"{program} cn01 cn02 cn03 cn04"
         for program in ("sensors", "memlat-0", "memlat-1", "fixedwork")
     ]
-    assert all(row.start_time > 1e9 for row in swept.sweep.fixedwork)
+    assert all(row.start_time > 1e9 for row in two_sockets.sweep.fixedwork)
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason", "event"),
-    [
-        ("dead", "exit status 1; srun: error: Task launch failed on node", "failed"),
-        ("removed", "exit status 1; srun: error: Unable to create step", "left_out"),
-        ("lost", "no end in time", "left_out"),
-        ("hangs", "no end in time", "left_out"),
-    ],
-)
-def test_lost_node_of_a_common_step_leaves_the_others_alone(
-    start: Start, fault: str, reason: str, event: str
+LOST = [
+    (
+        "cn02",
+        "dead",
+        "exit status 1; srun: error: Task launch failed on node",
+        "failed",
+    ),
+    ("cn03", "removed", "exit status 1; srun: error: Unable to create ", "left_out"),
+    ("cn04", "lost", "no end in time", "left_out"),
+    ("cn05", "hangs", "no end in time", "left_out"),
+]
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep nodes that are lost in a common step, and a sound one at both ends."""
+    return sweeper(tmp_path_factory.mktemp("lost"))(
+        *("--memlat-limit", "4", "--start-limit", "8"),
+        nodes=["cn01", *(node for node, *_ in LOST), "cn06"],
+        **{node: {"memlat-0": fault} for node, fault, *_ in LOST},
+    )
+
+
+@pytest.mark.parametrize(("node", "fault", "reason", "event"), LOST)
+def test_lost_node_of_a_common_step_is_named(
+    lost: Swept, node: str, fault: str, reason: str, event: str
 ) -> None:
-    limits = ("--memlat-limit", "4", "--start-limit", "8")
-    swept = start(*limits, cn03={"memlat-0": fault})
-    assert swept.done.returncode == 0, swept.done.stderr
-    ((text, what),) = swept.events
-    assert text.startswith(f"cn03: memlat on socket 0: {reason}"), text
+    text, what = event_of(lost, node)
+    assert text.startswith(f"{node}: memlat on socket 0: {reason}"), text
     assert what == event
-    others = {"cn01", "cn02", "cn04"}
-    assert {row.node for row in swept.sweep.memlat} == others
-    assert all(swept.steps.count(f"{node} memlat-0 1") == 1 for node in others)
+
+
+def test_lost_nodes_of_a_common_step_leave_the_others_alone(lost: Swept) -> None:
+    others = {"cn01", "cn06"}
+    assert {row.node for row in lost.sweep.memlat} == others
+    assert all(lost.steps.count(f"{node} memlat-0 1") == 1 for node in others)
 
 
 def test_common_step_that_does_not_start_is_repeated_node_by_node(
     start: Start,
 ) -> None:
-    swept = start(common_fails=1)
+    swept = start(nodes=TWO, common_fails=1)
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.events == []
-    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
+    assert swept.sweep.passed(TWO) == dict.fromkeys(TWO, (4, 4))
     assert [line.split()[0] for line in common_steps(swept)] == [
         "sensors",
         "memlat-0",
         "fixedwork",
     ]
-    assert {*swept.steps[:4]} == {f"{node} sensors 1" for node in FOUR}
+    assert {*swept.steps[:2]} == {f"{node} sensors 1" for node in TWO}
 
 
 class StandIn(Launcher):
@@ -232,10 +285,9 @@ def test_many_nodes_without_a_result_get_a_common_step_again(tmp_path: Path) -> 
     assert steps[0].start_time == 2.5
 
 
-def test_every_socket_is_measured_by_itself(start: Start) -> None:
-    swept = start(sockets=2)
-    assert swept.done.returncode == 0, swept.done.stderr
-    sweep = swept.sweep
+def test_every_socket_is_measured_by_itself(two_sockets: Swept) -> None:
+    assert two_sockets.done.returncode == 0, two_sockets.done.stderr
+    sweep = two_sockets.sweep
     assert [(row.socket, row.ranks) for row in sweep.hpcc if row.node == "cn02"] == [
         *((None, 4), (0, 2), (1, 2))
     ]
@@ -249,162 +301,189 @@ def test_every_socket_is_measured_by_itself(start: Start) -> None:
 
 def test_nodes_with_different_sockets(start: Start) -> None:
     swept = start(
-        given="2,4,2,2", trees=lambda folder: fake_node(folder / "cn02", sockets=2)
+        nodes=FOUR[:3],
+        given="2,4,2",
+        trees=lambda folder: fake_node(folder / "cn02", sockets=2),
     )
     assert swept.done.returncode == 0, swept.done.stderr
-    assert {n: total for n, (_, total) in swept.sweep.passed(FOUR).items()} == {
-        **dict.fromkeys(FOUR, 4),
+    assert {n: total for n, (_, total) in swept.sweep.passed(FOUR[:3]).items()} == {
+        "cn01": 4,
         "cn02": 7,
+        "cn03": 4,
     }
     assert "cn02" not in {skip.node for skip in swept.sweep.skips}
 
 
-def test_all_nodes_work_at_the_same_time(start: Start) -> None:
-    nodes = [f"cn{number:02}" for number in range(1, 13)]
-    swept = start(nodes=nodes)
-    assert swept.done.returncode == 0, swept.done.stderr
-    programs = [line.split()[1] for line in swept.steps]
+def test_all_nodes_work_at_the_same_time(one_socket: Swept) -> None:
+    programs = [line.split()[1] for line in one_socket.steps]
     assert programs == [
-        name for name in ("sensors", "memlat-0", "hpcc", "fixedwork") for _ in nodes
+        name for name in ("sensors", "memlat-0", "hpcc", "fixedwork") for _ in FOUR
     ]
 
 
-def test_slow_node_shows_in_its_numbers(start: Start) -> None:
-    swept = start(cn03={"hpcc": "slow"})
-    assert swept.events == []
-    slow, others = swept.rate("cn03"), [swept.rate(n) for n in FOUR if n != "cn03"]
-    assert others == [pytest.approx(4 * slow, rel=1e-5)] * 3
+def test_slow_node_shows_in_its_numbers(slow: Swept) -> None:
+    assert slow.events == []
+    rate, others = slow.rate("cn03"), [slow.rate(n) for n in FOUR if n != "cn03"]
+    assert others == [pytest.approx(4 * rate, rel=1e-5)] * 3
 
 
-def test_throttled_node_shows_in_its_fixed_work(start: Start) -> None:
-    swept = start(cn03={"fixedwork": "slow"})
-    assert swept.events == []
-    rows = {row.node: row for row in swept.sweep.fixedwork}
-    assert rows["cn01"].gflops == pytest.approx(4 * rows["cn03"].gflops)
-    assert rows["cn01"].slowest_gflops == pytest.approx(4 * rows["cn03"].slowest_gflops)
+def test_throttled_node_shows_in_its_fixed_work(slow: Swept) -> None:
+    rows = {row.node: row for row in slow.sweep.fixedwork}
+    assert rows["cn01"].gflops == pytest.approx(4 * rows["cn04"].gflops)
+    assert rows["cn01"].slowest_gflops == pytest.approx(4 * rows["cn04"].slowest_gflops)
     assert rows["cn01"].cpu_share_percent == pytest.approx(
-        4 * rows["cn03"].cpu_share_percent
+        4 * rows["cn04"].cpu_share_percent
     )
-    assert rows["cn01"].kept_percent == pytest.approx(rows["cn03"].kept_percent)
+    assert rows["cn01"].kept_percent == pytest.approx(rows["cn04"].kept_percent)
 
 
-def test_fixedwork_runs_on_every_core_of_every_socket(start: Start) -> None:
-    swept = start(sockets=2)
-    assert {(row.node, row.cores) for row in swept.sweep.fixedwork} == {
+def test_fixedwork_runs_on_every_core_of_every_socket(two_sockets: Swept) -> None:
+    assert {(row.node, row.cores) for row in two_sockets.sweep.fixedwork} == {
         (node, 4) for node in FOUR
     }
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("fails", "exit status 1; fixedwork: cn01: validation failed: 1 of 9 quanta"),
-        ("cut", "line 1: 1 rows, expected 2"),
-        ("silent", "no output of fixedwork in 0 lines"),
-        ("missing", "exit status 2; slurmstepd: error: execve(): fixedwork: No such"),
-        ("dies", "exit status 137; srun: error: cn02: task 0: Killed"),
-    ],
-)
-def test_fixedwork_that_fails_is_named(start: Start, fault: str, reason: str) -> None:
-    swept = start(cn02={"fixedwork": fault})
-    assert swept.done.returncode == 0, swept.done.stderr
-    ((text, event),) = swept.events
-    assert text.startswith(f"cn02: fixedwork: {reason}"), text
-    assert event == "failed"
-    assert swept.sweep.passed(FOUR)["cn02"] == (3, 4)
+MEMLAT_FAULTS = [
+    ("cn02", "fails", "exit status 1; memlat: cn01: validation failed"),
+    ("cn03", "cut", "line 8: not a JSON row"),
+    ("cn04", "silent", "no output of memlat in 0 lines"),
+    ("cn05", "missing", "exit status 2; slurmstepd: error: execve(): taskset: No such"),
+]
+WORK_FAULTS = [
+    ("cn06", "fails", "exit status 1; fixedwork: cn01: validation failed: 1 of 9"),
+    ("cn07", "cut", "line 2: 2 rows, expected 4"),
+    ("cn08", "silent", "no output of fixedwork in 0 lines"),
+    ("cn09", "missing", "exit status 2; slurmstepd: error: execve(): fixedwork: No"),
+    ("cn10", "dies", "exit status 137; srun: error: cn10: task 0: Killed"),
+]
 
 
-def test_slow_socket_shows_in_its_numbers(start: Start) -> None:
-    swept = start(sockets=2, cn02={"hpcc-1": "slow"})
-    assert swept.events == []
-    assert swept.rate("cn02", 0) == pytest.approx(4 * swept.rate("cn02", 1), rel=1e-5)
-    assert swept.rate("cn02") == swept.rate("cn01")
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep nodes where memlat or fixedwork fails, and a sound one."""
+    return sweeper(tmp_path_factory.mktemp("failing"))(
+        sockets=2,
+        nodes=["cn01", *(node for node, *_ in MEMLAT_FAULTS + WORK_FAULTS)],
+        **{node: {"memlat-1": fault} for node, fault, _ in MEMLAT_FAULTS},
+        **{node: {"fixedwork": fault} for node, fault, _ in WORK_FAULTS},
+    )
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason", "event"),
-    [
-        ("fails", r"line 4\d\d: .*FAILED", "failed"),
-        ("cut", r"line \d+: ", "failed"),
-        ("silent", "hpccoutf.txt: No such file or directory", "failed"),
-        ("dies", "exit status 137; srun: error: cn03: task 0: Killed", "failed"),
-        ("dead", "exit status 1; srun: error: Task launch failed on node", "failed"),
-        ("missing", r"exit status 2; slurmstepd: error: execve\(\): sh: No", "failed"),
-        ("removed", "exit status 1; srun: error: Unable to create step", "left_out"),
-        ("lost", r"exit status -9; srun: Job step aborted: Waiting", "left_out"),
-        ("down", r"is cut off; exit status 0; srun: error: Node failure on", "failed"),
-    ],
-)
-def test_node_whose_hpcc_fails_is_named_and_leaves_the_others_alone(
-    start: Start, fault: str, reason: str, event: str
+@pytest.mark.parametrize(("node", "fault", "reason"), WORK_FAULTS)
+def test_fixedwork_that_fails_is_named(
+    failing: Swept, node: str, fault: str, reason: str
 ) -> None:
-    swept = start(cn03={"hpcc": fault})
-    assert swept.done.returncode == 0, swept.done.stderr
-    ((text, what),) = swept.events
-    assert text.startswith("cn03: hpcc: ")
+    text, event = event_of(failing, node)
+    assert text.startswith(f"{node}: fixedwork: {reason}"), text
+    assert event == "failed"
+    assert failing.sweep.passed(failing.nodes)[node] == (6, 7)
+
+
+@pytest.mark.parametrize(("node", "fault", "reason"), MEMLAT_FAULTS)
+def test_memlat_that_fails_is_named(
+    failing: Swept, node: str, fault: str, reason: str
+) -> None:
+    text, event = event_of(failing, node)
+    assert text.startswith(f"{node}: memlat on socket 1: {reason}"), text
+    assert event == "failed"
+    assert failing.sweep.passed(failing.nodes)[node] == (6, 7)
+
+
+def test_programs_that_fail_leave_the_other_nodes_alone(failing: Swept) -> None:
+    assert failing.sweep.passed(failing.nodes)["cn01"] == (7, 7)
+
+
+def test_slow_socket_shows_in_its_numbers(slow: Swept) -> None:
+    assert slow.rate("cn02", 0) == pytest.approx(4 * slow.rate("cn02", 1), rel=1e-5)
+    assert slow.rate("cn02") == slow.rate("cn01")
+
+
+HPCC_FAULTS = [
+    ("cn02", "fails", r"line 4\d\d: .*FAILED", "failed"),
+    ("cn03", "cut", r"line \d+: ", "failed"),
+    ("cn04", "silent", "hpccoutf.txt: No such file or directory", "failed"),
+    ("cn05", "dies", "exit status 137; srun: error: cn05: task 0: Killed", "failed"),
+    ("cn06", "dead", "exit status 1; srun: error: Task launch failed", "failed"),
+    ("cn07", "missing", r"exit status 2; slurmstepd: error: execve\(\): sh", "failed"),
+    ("cn08", "removed", "exit status 1; srun: error: Unable to create", "left_out"),
+    ("cn09", "lost", r"exit status -9; srun: Job step aborted: Waiting", "left_out"),
+    ("cn10", "down", r"is cut off; exit status 0; srun: error: Node fail", "failed"),
+]
+
+
+@pytest.fixture(scope="module")
+def failing_hpcc(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep nodes whose HPCC fails, and a sound one at both ends."""
+    return sweeper(tmp_path_factory.mktemp("failing_hpcc"))(
+        nodes=["cn01", *(node for node, *_ in HPCC_FAULTS), "cn11"],
+        **{node: {"hpcc": fault} for node, fault, *_ in HPCC_FAULTS},
+    )
+
+
+@pytest.mark.parametrize(("node", "fault", "reason", "event"), HPCC_FAULTS)
+def test_node_whose_hpcc_fails_is_named(
+    failing_hpcc: Swept, node: str, fault: str, reason: str, event: str
+) -> None:
+    text, what = event_of(failing_hpcc, node)
+    assert text.startswith(f"{node}: hpcc: ")
     assert re.search(reason, text), text
     assert what == event
-    assert {row.node for row in swept.sweep.hpcc} == {"cn01", "cn02", "cn04"}
-    assert {row.node for row in swept.sweep.memlat} == set(FOUR)
-    assert set(swept.sweep.counters) == set(FOUR)
     passed = 2 if event == "left_out" else 3
-    assert swept.sweep.passed(FOUR)["cn03"] == (passed, 4)
-    assert swept.kept == {"cn03/hpcc"}
-    assert f"{what.replace('_', ' ')}: cn03: hpcc: " in swept.done.stdout
+    assert failing_hpcc.sweep.passed(failing_hpcc.nodes)[node] == (passed, 4)
+    assert f"{what.replace('_', ' ')}: {node}: hpcc: " in failing_hpcc.done.stdout
+
+
+def test_nodes_whose_hpcc_fails_leave_the_others_alone(failing_hpcc: Swept) -> None:
+    sweep = failing_hpcc.sweep
+    assert {row.node for row in sweep.hpcc} == {"cn01", "cn11"}
+    assert {row.node for row in sweep.memlat} == set(failing_hpcc.nodes)
+    assert set(sweep.counters) == set(failing_hpcc.nodes)
+    assert failing_hpcc.kept == {f"{node}/hpcc" for node, *_ in HPCC_FAULTS}
 
 
 def test_node_that_hangs_is_ended_and_left_out(start: Start) -> None:
     began = time.monotonic()
-    swept = start("--hpcc-limit", "2", sockets=2, cn03={"hpcc": "hangs"})
+    options = ("--hpcc-limit", "2")
+    swept = start(*options, nodes=FOUR[1:], sockets=2, cn03={"hpcc": "hangs"})
     assert time.monotonic() - began < 60
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.events == [("cn03: hpcc: no end in time", "left_out")]
     sockets = {(row.node, row.socket) for row in swept.sweep.hpcc}
-    assert {node for node, _ in sockets} == {"cn01", "cn02", "cn04"}
-    assert len(sockets) == 9
+    assert {node for node, _ in sockets} == {"cn02", "cn04"}
+    assert len(sockets) == 6
     assert "cn03" in swept.sweep.counters
     cancelled = (swept.folder / "cancelled").read_text().splitlines()
     assert len(cancelled) == 1
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("dead", "exit status 1; srun: error: Task launch failed on node"),
-        ("removed", "exit status 1; srun: error: Unable to create step"),
-        ("silent", "exit status 0"),
-        ("hangs", "no end in time"),
-        ("cut", "no end in time"),
-    ],
-)
+NO_ANSWERS = [
+    ("cn02", "dead", "exit status 1; srun: error: Task launch failed on node"),
+    ("cn03", "removed", "exit status 1; srun: error: Unable to create step"),
+    ("cn04", "silent", "exit status 0"),
+    ("cn05", "hangs", "no end in time"),
+    ("cn06", "cut", "no end in time"),
+]
+
+
+@pytest.fixture(scope="module")
+def no_answers(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep nodes that do not answer, and a sound one at both ends."""
+    return sweeper(tmp_path_factory.mktemp("no_answers"))(
+        *("--start-limit", "3"),
+        nodes=["cn01", *(node for node, *_ in NO_ANSWERS), "cn07"],
+        **{node: {"sensors": fault} for node, fault, _ in NO_ANSWERS},
+    )
+
+
+@pytest.mark.parametrize(("node", "fault", "reason"), NO_ANSWERS)
 def test_node_that_does_not_answer_is_left_out(
-    start: Start, fault: str, reason: str
+    no_answers: Swept, node: str, fault: str, reason: str
 ) -> None:
-    swept = start("--start-limit", "3", cn02={"sensors": fault})
-    assert swept.done.returncode == 0, swept.done.stderr
-    ((text, event),) = swept.events
-    assert text.startswith(f"cn02: sensors: {reason}")
+    text, event = event_of(no_answers, node)
+    assert text.startswith(f"{node}: sensors: {reason}")
     assert event == "left_out"
-    assert swept.sweep.passed(FOUR)["cn02"] == (0, 1)
-    assert {row.node for row in swept.sweep.hpcc} == {"cn01", "cn03", "cn04"}
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("fails", "exit status 1; memlat: cn01: validation failed"),
-        ("cut", "line 8: not a JSON row"),
-        ("silent", "no output of memlat in 0 lines"),
-        ("missing", "exit status 2; slurmstepd: error: execve(): taskset: No such"),
-    ],
-)
-def test_memlat_that_fails_is_named(start: Start, fault: str, reason: str) -> None:
-    swept = start(sockets=2, cn04={"memlat-1": fault})
-    assert swept.done.returncode == 0, swept.done.stderr
-    ((text, event),) = swept.events
-    assert text.startswith(f"cn04: memlat on socket 1: {reason}"), text
-    assert event == "failed"
-    assert swept.sweep.passed(FOUR)["cn04"] == (6, 7)
+    assert no_answers.sweep.passed(no_answers.nodes)[node] == (0, 1)
+    assert {row.node for row in no_answers.sweep.hpcc} == {"cn01", "cn07"}
 
 
 def test_sensors_that_end_too_early_are_named(start: Start) -> None:
@@ -413,7 +492,7 @@ def test_sensors_that_end_too_early_are_named(start: Start) -> None:
     def vanish(folder: Path) -> None:
         write(folder / "cn02", {f"{CPUS}/online": "nothing"})
 
-    swept = start(trees=vanish)
+    swept = start(nodes=TWO, trees=vanish)
     ((text, event),) = swept.events
     assert (
         "cn02: sensors: exit status 1; seatrial.checks.nodesweep.sensors: the node's"
@@ -423,7 +502,7 @@ def test_sensors_that_end_too_early_are_named(start: Start) -> None:
 
 
 def test_faults_of_several_nodes(start: Start) -> None:
-    nodes = [f"cn{number:02}" for number in range(1, 9)]
+    nodes = ["cn01", "cn02", "cn04", "cn05", "cn08"]
     swept = start(
         *("--hpcc-limit", "3", "--start-limit", "5"),
         nodes=nodes,
@@ -469,13 +548,15 @@ def test_memory_decides_the_size_and_too_little_of_it_is_named(start: Start) -> 
     """HPCC itself would end with status 1, or be killed."""
     meminfo = "proc/meminfo"
     little = "MemTotal: 67108864 kB\nMemAvailable: 7000 kB"
-    swept = start(trees=lambda folder: write(folder / "cn03", {meminfo: little}))
+    swept = start(
+        nodes=TWO, trees=lambda folder: write(folder / "cn02", {meminfo: little})
+    )
     reason = "N = 1000 takes 0.0 GiB of memory, of 64.0 GiB 0.0 GiB are free"
-    assert swept.events == [(f"cn03: hpcc: {reason}", "failed")]
+    assert swept.events == [(f"cn02: hpcc: {reason}", "failed")]
 
 
 def test_step_that_slurm_does_not_make_is_tried_again(start: Start) -> None:
-    swept = start(no_steps={"cn02": 2, "cn04": 1})
+    swept = start(nodes=FOUR[1:], no_steps={"cn02": 2, "cn04": 1})
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.events == []
     steps = [line.split()[0] for line in common_steps(swept)]
@@ -483,41 +564,41 @@ def test_step_that_slurm_does_not_make_is_tried_again(start: Start) -> None:
 
 
 def test_without_memlat(start: Start) -> None:
-    swept = start("--no-memlat", "it is not installed", memlat="")
+    swept = start("--no-memlat", "it is not installed", nodes=TWO, memlat="")
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.sweep.run.no_memlat == "it is not installed"
-    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert swept.sweep.passed(TWO) == dict.fromkeys(TWO, (3, 3))
 
 
 def test_without_fixedwork(start: Start) -> None:
-    swept = start("--no-fixedwork", "it is not installed", fixedwork="")
+    swept = start("--no-fixedwork", "it is not installed", nodes=TWO, fixedwork="")
     assert swept.done.returncode == 0, swept.done.stderr
     assert swept.sweep.run.no_fixedwork == "it is not installed"
-    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (3, 3))
+    assert swept.sweep.passed(TWO) == dict.fromkeys(TWO, (3, 3))
     assert swept.sweep.fixedwork == ()
 
 
 def test_hpcc_that_fails_everywhere_is_no_fault_of_a_node(start: Start) -> None:
-    swept = start(**{node: {"hpcc": "missing"} for node in FOUR})
-    assert "HPCC ended well on no node; cn04: hpcc: exit status 2; slurmstepd" in (
+    swept = start(nodes=TWO, **{node: {"hpcc": "missing"} for node in TWO})
+    assert "HPCC ended well on no node; cn02: hpcc: exit status 2; slurmstepd" in (
         failed(swept)
     )
 
 
 def test_no_node_that_answers(start: Start) -> None:
-    swept = start(**{node: {"sensors": "dead"} for node in FOUR})
-    assert "no node answers; cn04: sensors: exit status 1; srun: error" in (
+    swept = start(nodes=TWO, **{node: {"sensors": "dead"} for node in TWO})
+    assert "no node answers; cn02: sensors: exit status 1; srun: error" in (
         failed(swept)
     )
 
 
 def test_job_without_all_cpus_is_not_bound(start: Start) -> None:
     """Then nobody knows which cores are whose, and no socket is told apart."""
-    swept = start(sockets=2, given="2(x4)")
+    swept = start(nodes=TWO, sockets=2, given="2(x2)")
     assert swept.done.returncode == 0, swept.done.stderr
     assert {(row.socket, row.ranks) for row in swept.sweep.hpcc} == {(None, 2)}
     assert {row.socket for row in swept.sweep.memlat} == {None}
-    assert swept.sweep.passed(FOUR) == dict.fromkeys(FOUR, (4, 4))
+    assert swept.sweep.passed(TWO) == dict.fromkeys(TWO, (4, 4))
     assert {skip.reason for skip in swept.sweep.skips} == {
         "ranks cannot be bound: Slurm gives 2 CPUs, the job may use 4"
     }
