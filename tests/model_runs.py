@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reframe_runs import CHECKS, HOME, SETTINGS, reframe_within
+from reframe_runs import HOME, SETTINGS, check_paths, reframe_within
 
 from seatrial.standins.install import install
 from seatrial.standins.programs import names
@@ -115,7 +115,7 @@ def run_checks(
     (folder / "settings.py").write_text(_LAUNCHER.format(settings=json.dumps(settings)))
     wanted = [word for check in checks for word in ("-n", rf"^{check}\b")]
     path = (folder / "model" / "bin", STAND_INS, REPLAY, os.environ["PATH"])
-    words = ["-C", "settings.py", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"]
+    words = ["-C", "settings.py", *check_paths(*wanted), "-r", "--keep-stage-files"]
     words += ["--prefix", str(folder), "--report-file", "report.json"]
     variables = {
         "PATH": ":".join(map(str, path)),

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,23 @@ def reframe_within(
         check=False,
         timeout=timeout_s,
     )
+
+
+def check_paths(*options: str) -> list[str]:
+    """Return options with the folders of the checks that `-n` selects, or with all.
+
+    ReFrame takes half of its time to load the others.
+    """
+    patterns = [value for option, value in pairwise(options) if option == "-n"]
+    words = tuple(re.findall(r"[A-Z]\w*", " ".join(patterns)))
+    chosen = {place for name, place in _folders().items() if name.startswith(words)}
+    return ["-R", *(f"--checkpath={place}" for place in sorted(chosen) or [CHECKS])]
+
+
+@cache
+def _folders() -> dict[str, Path]:
+    """Return the folder of each check."""
+    return {name: place for place in CHECKS.iterdir() for name in known_checks(place)}
 
 
 def run_rows(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from fake_home import write, write_home
-from reframe_runs import CHECKS, HOME, OURS, SETTINGS, record_of, reframe
+from reframe_runs import CHECKS, HOME, OURS, SETTINGS, check_paths, record_of, reframe
 
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.checks.base import Tag
@@ -73,7 +73,7 @@ def replay(
     partition["extras"]["file_systems"][0]["path"] = str(folder)
     (folder / "settings.json").write_text(json.dumps(settings))
     result = reframe(
-        *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
+        *("-C", "settings.json", *check_paths("-n", only), "-r", "--keep-stage-files"),
         *("--prefix", str(folder), "--report-file", "report.json"),
         *(("-n", only) if only else ()),
         *("-S", "Npb.problem_class=S"),
@@ -169,7 +169,7 @@ def test_stack_without_a_registration_cache_is_skipped(tmp_path: Path) -> None:
         environment["extras"].pop("registration_cache", None)
     (tmp_path / "without.json").write_text(json.dumps(settings))
     result = reframe(
-        *("-C", "without.json", "-c", str(CHECKS), "-R", "--dry-run"),
+        *("-C", "without.json", *check_paths("-n", "BufferReuse"), "--dry-run"),
         *("-n", "BufferReuse", "--prefix", str(tmp_path)),
         folder=tmp_path,
         RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
@@ -270,7 +270,7 @@ def sweep_scripts(
     """Return the scripts of PairSweep by MPI stack."""
     (folder / "settings.json").write_text(json.dumps(settings))
     reframe(
-        *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run"),
+        *("-C", "settings.json", *check_paths("-n", "PairSweep"), "--dry-run"),
         *("-n", "PairSweep", "--prefix", str(folder), "--keep-stage-files", *options),
         folder=folder,
         RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+from reframe_runs import HOME, SETTINGS, check_paths, reframe
 from reframe_runs import record_of as record
 
 REPLAY = Path(__file__).parent / "data" / "replay"
@@ -33,7 +33,7 @@ def run(
     """Run one case; give its row in the report, with the reason of a skip."""
     (folder / "settings.json").write_text(json.dumps(changed))
     result = reframe(
-        *("-C", "settings.json", "-c", str(CHECKS), "-R", "-r", "--keep-stage-files"),
+        *("-C", "settings.json", *check_paths(*options), "-r", "--keep-stage-files"),
         *("--prefix", str(folder), "--report-file", "report.json", "--nocolor"),
         *options,
         folder=folder,

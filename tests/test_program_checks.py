@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+from reframe_runs import HOME, SETTINGS, check_paths, reframe
 
 
 def dry_run(
@@ -31,7 +31,7 @@ def dry_run(
     partition["processor"]["num_cpus"] = 2 * cores
     (folder / "settings.json").write_text(json.dumps(settings))
     result = reframe(
-        *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run", "-n", name),
+        *("-C", "settings.json", *check_paths("-n", name), "--dry-run", "-n", name),
         *("--prefix", str(folder), "--keep-stage-files", *options),
         folder=folder,
         RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reframe_runs import CHECKS, HOME, SETTINGS, reframe
+from reframe_runs import HOME, SETTINGS, check_paths, reframe
 
 from seatrial.checks.time_limits import start_s
 
@@ -27,7 +27,7 @@ def cases(folder: Path, count: int, *options: str) -> list[dict[str, Any]]:
     partition["processor"] |= {"num_cpus": 256, "num_sockets": 2}
     (folder / "settings.json").write_text(json.dumps(settings))
     reframe(
-        *("-C", "settings.json", "-c", str(CHECKS), "-R", "--dry-run", *options),
+        *("-C", "settings.json", *check_paths(*options), "--dry-run", *options),
         *("--prefix", str(folder), "--report-file", str(folder / "report.json")),
         folder=folder,
         RFM_REFERENCE_PREFIX=str(HOME / "reference-data" / "lab"),
