@@ -1,12 +1,13 @@
 """ReFrame as it is once seatrial.checks.base is imported: states, and warnings."""
 
 import inspect
+import io
 import warnings
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from reframe.core import fields, logging, variables
+from reframe.core import fields, logging, pipeline, variables
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
@@ -130,3 +131,10 @@ def test_nodes_of_ended_jobs_are_expanded_once() -> None:
         job = SimpleNamespace(state=state, _nodespec=of)
         assert nodes(job) == [f"expanded {of}"]
     assert asked == [("RUNNING", "a"), ("COMPLETED", "a"), ("FAILED", "b")]
+
+
+def test_references_are_parsed_once_for_each_content() -> None:
+    load = pipeline.yaml.safe_load
+    first, again, other = (load(io.StringIO(t)) for t in ("a: 1", "a: 1", "a: 2"))
+    assert first is again
+    assert (first, other) == ({"a": 1}, {"a": 2})

@@ -16,14 +16,19 @@ them, so they are read for that alone. (core/logging.py: _update_check_extras.)
   after it has looked up the source of every frame of the stack for it: 0.3 s per case
   that runs, and some milliseconds per case that is loaded.
   (core/fields.py: DeprecatedField; core/variables.py; core/warnings.py.)
+
+It parses the file of references again for every case. Here it does so once for each
+content. (core/pipeline.py: _read_ref_file.)
 """
 
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any
 
-from reframe.core import fields, logging, variables
+import yaml
+from reframe.core import fields, logging, pipeline, variables
 from reframe.core.schedulers import slurm
 from reframe.core.warnings import ReframeDeprecationWarning
 
@@ -43,6 +48,7 @@ def patch_reframe() -> None:
     for module in (fields, variables):
         warn = module.user_deprecation_warning
         module.user_deprecation_warning = unless_suppressed(warn)
+    pipeline.yaml = SimpleNamespace(safe_load=load_references)
 
 
 def without_resizing(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -94,3 +100,13 @@ def unless_suppressed(warn: Callable[..., None]) -> Callable[..., None]:
             warn(message, from_version)
 
     return warn_unless_suppressed
+
+
+def load_references(file: IO[str]) -> Any:
+    """Return the content of a YAML file; its readers do not change it."""
+    return _parse_references(file.read())
+
+
+@cache
+def _parse_references(text: str) -> Any:
+    return yaml.safe_load(text)
