@@ -8,7 +8,7 @@ from reframe_runs import HOME, SETTINGS, check_paths, reframe
 
 from seatrial.checks.time_limits import start_s
 
-COUNTS = (2, 64, 256, 1024)
+COUNTS = (2, 64, 1024)
 CONGESTION_NODES = 4
 """Two victims beside two aggressors."""
 TYPICAL = 5
