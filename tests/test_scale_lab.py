@@ -114,7 +114,8 @@ def test_a_campaign_finds_the_slow_node_of_the_model(
 ) -> None:
     """The whole way on 64 nodes: driver, Slurm, parsers, judge, report."""
     provision(scale, slow_nodes=[SLOW])
-    done = seatrial("run", "scale-lab", "--campaign", "smoke", results=tmp_path)
+    options = ("--campaign", "smoke", "--repeats", "3")
+    done = seatrial("run", "scale-lab", *options, results=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     (path,) = (tmp_path / "scale-lab").iterdir()
     run = load_run(path)
