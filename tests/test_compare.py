@@ -249,6 +249,15 @@ def test_same_input_gives_the_same_record(tmp_path: Path) -> None:
     assert len(texts) == 1
 
 
+def test_means_do_not_depend_on_the_order_of_threads() -> None:
+    drawn = np.random.default_rng(1).lognormal(size=(2, 60, 7))
+    a, b = (
+        of(name, {f"latency_{size}B": [*row] for size, row in enumerate(values, 1)})
+        for name, values in zip("ab", drawn, strict=True)
+    )
+    assert len({as_json(compare([a, b])) for _ in range(4)}) == 1
+
+
 # ---- published beside a run
 
 

@@ -155,9 +155,11 @@ def _fill(table: Paired, rows: pl.DataFrame) -> None:
         if not unknown:
             fault = f"a value of {least if least < _LEAST else most:g}"
         table.bad[row, side] = f"{fault} has no ratio"
-    good = rows.join(worst.filter("sound"), on=["row", "side"], how="semi")
+    sound_rows = worst.filter("sound")
+    good = rows.join(sound_rows, on=["row", "side"], how="semi", maintain_order="left")
     good = good.with_columns(log=value.log())
-    by_repeat = good.group_by("row", "side", "repeat").agg(
+    # In a fixed order: the last digit of a mean is that of the order.
+    by_repeat = good.group_by("row", "side", "repeat", maintain_order=True).agg(
         pl.col("log").mean(), n=pl.len()
     )
     stats = by_repeat.group_by("row", "side").agg(pl.col("log").mean(), pl.sum("n"))
