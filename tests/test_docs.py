@@ -124,11 +124,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory with the files that commands name; its runs are new."""
+    """A working directory with the files that commands name; its runs are as new."""
     folder = site / "work"
     folder.mkdir()
     home = site / "home"
-    shutil.copytree(site / "recorded", home / "results")
+    if not (home / "results").exists():
+        shutil.copytree(site / "recorded", home / "results")
+    unchanged = times(home / "results")
     for name, target in {
         "reports": home / "reports",
         "results": home / "results",
@@ -152,7 +154,13 @@ def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))
     yield folder
     shutil.rmtree(folder)
-    shutil.rmtree(home / "results")
+    if times(home / "results") != unchanged:
+        shutil.rmtree(home / "results")
+
+
+def times(folder: Path) -> dict[Path, int]:
+    """Return the time of the last change of every file and folder below, in ns."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 def words_of(shown: Shown) -> list[str]:

@@ -359,7 +359,7 @@ LOOKED_AHEAD = (
 def test_the_first_nights_do_not_look_ahead(world: World) -> None:
     """Later nodes may join an alarm, and it may close; all else stays."""
     visits, whole = world.visits(), decided(world)
-    for nights in (98, 101, 103, 104, 105, 107, 110):
+    for nights in (98, 103, 105, 110):
         part, last = decide(visits.first(nights), RULES), visits.nights[nights - 1]
         expected = [alarm for alarm in whole.alarms if alarm.night <= last]
         assert [_fixed(alarm) for alarm in part.alarms] == [*map(_fixed, expected)]

@@ -13,6 +13,7 @@ double precision. `tolerance` gives how far such numbers may contradict each oth
 import json
 import math
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from itertools import pairwise
 from types import UnionType
 from typing import (
@@ -182,12 +183,12 @@ class Decoder(Generic[T]):
         """
         self._type = record_type
         self._verify = getattr(record_type, "verify", None)
-        hints = get_type_hints(record_type, include_extras=True)
-        record_fields = fields(record_type)  # type: ignore[arg-type]
-        self._kinds = {field.name: _Kind(hints[field.name]) for field in record_fields}
+        self._kinds = _kinds(record_type)  # type: ignore[arg-type]
         self._settings = [name for name, kind in self._kinds.items() if kind.is_setting]
         self._newer = {
-            field.name for field in record_fields if field.default is not MISSING
+            field.name
+            for field in fields(record_type)  # type: ignore[arg-type]
+            if field.default is not MISSING
         }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
@@ -257,6 +258,13 @@ class _Kind:
             bounds = "a number" if self.least else "a number of at least 0"
             return f"{value} is not {bounds} and below {_LIMITS[kind]}"
         return None
+
+
+@cache
+def _kinds(record_type: type[Any]) -> dict[str, _Kind]:
+    """Return the allowed values of each field of a dataclass, by its name."""
+    hints = get_type_hints(record_type, include_extras=True)
+    return {field.name: _Kind(hints[field.name]) for field in fields(record_type)}
 
 
 def check_sizes(sizes: list[int]) -> None:
