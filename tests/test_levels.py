@@ -22,7 +22,7 @@ from scipy import stats
 from seatrial.criteria.methods import Method, smallest_n
 from seatrial.judge.levels import Levels, levels
 from seatrial.judge.multiple_testing import holm
-from seatrial.judge.order_statistics import Order, fewest, quantiles
+from seatrial.judge.order_statistics import Order, fewest, medians, quantiles
 from seatrial.judge.scatter import Times, unknown
 from seatrial.judge.serial import Correlation, Floats
 
@@ -162,6 +162,19 @@ def test_order_by_whole_numbers(n: int) -> None:
         assert interval(one_to(n), risk) == expected
     tests = [MEDIAN.sign_test(one_to(n), limit, 0)[0] for limit in range(n + 1, 0, -1)]
     assert tests == pytest.approx([count / 2**n for count in counts])
+
+
+@pytest.mark.parametrize("units", [1, 2, 7, 8])
+def test_medians_are_those_of_numpy(units: int) -> None:
+    """Rows may lack numbers, or all of them; -inf is one."""
+    generator = np.random.default_rng(units)
+    values = generator.normal(size=(50, units))
+    values[generator.random(values.shape) < 0.3] = nan
+    values[generator.random(values.shape) < 0.1] = -inf
+    known = ~np.isnan(values).all(axis=1)
+    assert (medians(values[known]) == np.nanmedian(values[known], axis=1)).all()
+    assert np.isnan(medians(values[~known])).all()
+    assert np.isnan(medians(values[:, :0])).all()
 
 
 def test_other_quantiles_by_scipy() -> None:
