@@ -183,12 +183,11 @@ class Decoder(Generic[T]):
         """
         self._type = record_type
         self._verify = getattr(record_type, "verify", None)
-        self._kinds = _kinds(record_type)  # type: ignore[arg-type]
+        untyped: Any = record_type  # mypy does not know that it is a dataclass
+        self._kinds = _kinds(untyped)
         self._settings = [name for name, kind in self._kinds.items() if kind.is_setting]
         self._newer = {
-            field.name
-            for field in fields(record_type)  # type: ignore[arg-type]
-            if field.default is not MISSING
+            field.name for field in fields(untyped) if field.default is not MISSING
         }
 
     def __call__(self, line: int, values: dict[str, Any]) -> T:
