@@ -158,7 +158,7 @@ def _fill(table: Paired, rows: pl.DataFrame) -> None:
     sound_rows = worst.filter("sound")
     good = rows.join(sound_rows, on=["row", "side"], how="semi", maintain_order="left")
     good = good.with_columns(log=value.log())
-    # In a fixed order: the last digit of a mean is that of the order.
+    # In a fixed order: the last digit of a mean depends on it.
     by_repeat = good.group_by("row", "side", "repeat", maintain_order=True).agg(
         pl.col("log").mean(), n=pl.len()
     )
