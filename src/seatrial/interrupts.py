@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from seatrial.errors import SeatrialError
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -17,6 +19,8 @@ def interruptible() -> Iterator[None]:
 
     Polars replaces Python's handler of SIGINT by one that lets system calls go on,
     so that Ctrl-C would wait for the end of a child; a handler of ours does not.
+    What Python raises because it was interrupted is a KeyboardInterrupt, too: in the
+    midst of a lock's bookkeeping, that is a RuntimeError.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -25,9 +29,24 @@ def interruptible() -> Iterator[None]:
     previous = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:
         yield
+    except SeatrialError:
+        raise
+    except Exception as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        raise
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def interrupted(error: BaseException) -> bool:
+    """Return True if an error came while a KeyboardInterrupt was being handled."""
+    while error.__context__ is not None:
+        error = error.__context__
+        if isinstance(error, KeyboardInterrupt):
+            return True
+    return False
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from seatrial.errors import SeatrialError
+from seatrial.interrupts import interrupted
 from seatrial.limits import MANIFEST_SIZE
 from seatrial.model.cases import Case
 from seatrial.model.manifest import MANIFEST, OPEN_SUFFIX
@@ -64,8 +65,8 @@ def disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise error.__context__ from None
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         problem = f"cannot write below {folder}: {error.strerror}: {error.filename}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             problem = (
