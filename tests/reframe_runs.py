@@ -7,14 +7,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from seatrial.checks.sources import known_checks
+from seatrial.checks.sources import files_of, known_checks
 from seatrial.paths import SITE
 
 HOME = Path(__file__).resolve().parents[1]
@@ -101,20 +100,15 @@ def reframe_within(
 
 
 def check_paths(*options: str) -> list[str]:
-    """Return options with the folders of the checks that `-n` selects, or with all.
+    """Return options with the files of the checks that `-n` selects, or with all.
 
     ReFrame takes half of its time to load the others.
     """
     patterns = [value for option, value in pairwise(options) if option == "-n"]
     words = tuple(re.findall(r"[A-Z]\w*", " ".join(patterns)))
-    chosen = {place for name, place in _folders().items() if name.startswith(words)}
-    return ["-R", *(f"--checkpath={place}" for place in sorted(chosen) or [CHECKS])]
-
-
-@cache
-def _folders() -> dict[str, Path]:
-    """Return the folder of each check."""
-    return {name: place for place in CHECKS.iterdir() for name in known_checks(place)}
+    chosen = {name for name in OURS if name.startswith(words)}
+    places = files_of(CHECKS, chosen) or [CHECKS]
+    return ["-R", *(f"--checkpath={place}" for place in places)]
 
 
 def run_rows(

@@ -18,7 +18,7 @@ from seatrial.checks.listing import (
     reframe_environment,
     setvar_options,
 )
-from seatrial.checks.sources import own_metrics
+from seatrial.checks.sources import files_of, own_metrics
 from seatrial.model.metrics import METRICS, Metric
 from seatrial.paths import checks_dir, criteria_file
 from seatrial.system.description import System
@@ -103,8 +103,10 @@ def session_command(session: Session) -> list[str]:
     # ReFrame joins names and parameters, and takes an @ as the begin of a variant.
     names = (case.case.replace(" ", "") for case in session.planned.cases)
     patterns = dict.fromkeys(re.escape(name).replace("@", ".") for name in names)
+    # Half of ReFrame's start would go into checks that this session does not run.
+    checks = {case.check for case in session.planned.cases}
     command = [
-        *reframe_command(settings, name, checks_dir(session.home)),
+        *reframe_command(settings, name, *files_of(checks_dir(session.home), checks)),
         *environment,
         "-n",
         f"^({'|'.join(patterns)})$",

@@ -41,8 +41,11 @@ _NOWHERE = """\
 """
 
 
-def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
-    """Return the common part of ReFrame's command line."""
+def reframe_command(settings: Path, system: str, *checks: Path) -> list[str]:
+    """Return the common part of ReFrame's command line.
+
+    `checks`: files of checks, or folders with such files at any depth.
+    """
     beside = Path(sys.executable).parent / "reframe"
     program = str(beside) if beside.exists() else shutil.which("reframe")
     if program is None:
@@ -51,7 +54,7 @@ def reframe_command(settings: Path, system: str, checks: Path) -> list[str]:
             "ReFrame of at least 4.10; run `pip install -r requirements.txt`"
         )
     common = ["--nocolor", "-C", str(settings), "--system", system]
-    return [program, *common, "-c", str(checks), "-R"]
+    return [program, *common, *(f"--checkpath={path}" for path in checks), "-R"]
 
 
 def reframe_environment(home: Path, system: str) -> dict[str, str]:

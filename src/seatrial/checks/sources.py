@@ -1,7 +1,7 @@
 """Classes of checks, read from their sources without running them."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -68,11 +68,19 @@ def variables_of(folder: Path, check: str) -> list[CheckVariable]:
 
 def known_checks(folder: Path) -> frozenset[str]:
     """List the classes of all ReFrame checks below a folder, without running them."""
-    return frozenset(
-        name
-        for name, node in _classes(folder).items()
-        if any("simple_test" in ast.unparse(item) for item in node.decorator_list)
-    )
+    return frozenset(name for _, name in _checks(folder))
+
+
+def files_of(folder: Path, checks: Collection[str]) -> list[Path]:
+    """Return the files below a folder that define some of these ReFrame checks."""
+    found = (file for file, name in _checks(folder) if name in checks)
+    return list(dict.fromkeys(found))
+
+
+def _checks(folder: Path) -> Iterator[tuple[Path, str]]:
+    for file, node in _nodes(folder):
+        if any("simple_test" in ast.unparse(item) for item in node.decorator_list):
+            yield file, node.name
 
 
 def check_classes(home: Path) -> dict[str, CheckClass]:
