@@ -88,15 +88,16 @@ def test_errors_between_two_readings(running: Running, tmp_path: Path) -> None:
     before = tmp_path / "before.json"
     write_reading(before, first)
     assert read_reading(before) == first
-    code, text, _ = watch(running, before)
-    assert code == 0, text
+    code, text, error = watch(running, before)
+    assert code == 0, text + error
     assert "0 of 64 ports have errors" in text
     running.set("leaf01", 3, SymbolErrorCounter=12, PortRcvData=10**12)
     running.set("leaf02", 1, LinkDownedCounter=2)
     running.set("cn03/mlx5_0", 1, PortRcvErrors=4)  # ibsim: port and HCA have own GUIDs
     after = tmp_path / "after.json"
-    code, text, _ = watch(running, before, "--format", "json", "--output", str(after))
-    assert code == 1
+    words = ["--format", "json", "--output", str(after)]
+    code, text, error = watch(running, before, *words)
+    assert code == 1, error
     bad = {(r["device"], r["port"]): r for r in json.loads(text) if r["errors"]}
     assert set(bad) == {("leaf01", "3"), ("leaf02", "1"), ("cn03", "mlx5_0:1")}
     assert bad["cn03", "mlx5_0:1"]["errors"] == "PortRcvErrors 4"
