@@ -25,7 +25,9 @@ def common_to_a_unit(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 @pytest.mark.parametrize("draw", [normal, unlike_places, common_to_a_unit])
-@pytest.mark.parametrize("shape", [(30, 5), (150, 6), (5, 12)])
+@pytest.mark.parametrize(
+    "shape", [(30, 5), pytest.param((150, 6), marks=pytest.mark.slow), (5, 12)]
+)
 def test_normal_values_are_rarely_held_for_others(draw: Draw, shape: Shape) -> None:
     rng = np.random.default_rng(8)
     p = np.array([t_shape_p(draw(rng, shape)) for _ in range(400)])

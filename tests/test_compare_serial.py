@@ -207,7 +207,7 @@ def require_winner(
     assert binomtest(won, n).proportion_ci(0.95).low >= least, won / n
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.5])
+@pytest.mark.parametrize("rho", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
 def test_equal_systems_hardly_ever_win(rho: float) -> None:
     """Without a model of time, 24 % of these have a false winner at rho 0.5."""
     require_few_false_winners((2, 5, 6), rho, 1000)

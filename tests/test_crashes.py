@@ -197,7 +197,7 @@ def time_of_a_run(scene: Scene) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("kills", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(
     folder: Path, undisturbed: dict[int, Run], kills: int
 ) -> None:
@@ -321,8 +321,9 @@ def test_second_driver_at_every_step(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("moments", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_interrupted_at_random_moments(
-    folder: Path, undisturbed: dict[int, Run], number: signal.Signals
+    folder: Path, undisturbed: dict[int, Run], number: signal.Signals, moments: int
 ) -> None:
     def interrupt(scene: Scene, seed: int) -> None:
         process = start(scene)
@@ -341,7 +342,7 @@ def test_interrupted_at_random_moments(
         assert finish(scene) == (0, "")
         check_closed(scene, undisturbed)
 
-    each_in(folder, interrupt, range(20))
+    each_in(folder, interrupt, range(moments))
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -154,7 +154,7 @@ def test_a_node_5_percent_slow_is_named(machines: int) -> None:
     assert binomtest(sound, machines).proportion_ci(0.95).low <= 0.05
 
 
-@pytest.mark.parametrize("metrics", [1, 2, 20])
+@pytest.mark.parametrize("metrics", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_more_damage_is_never_harder_to_convict(metrics: int) -> None:
     def convicted(rng: np.random.Generator) -> bool:
         drawn = machine(rng, (20, 16, 6), inside=0.1)

@@ -453,7 +453,7 @@ def test_disk_full_at_the_end_leaves_the_run_open(
         load_run(tmp_path / "lab" / "r1.open")
 
 
-@pytest.mark.parametrize("size", ["64k", "256k"])
+@pytest.mark.parametrize("size", [pytest.param("64k", marks=pytest.mark.slow), "256k"])
 def test_disk_full_during_the_run(
     home: Path,
     tmp_path: Path,

@@ -161,6 +161,7 @@ def test_fabric_without_subnet_manager_is_an_error(
     assert Path(file).is_file()
 
 
+@pytest.mark.slow
 def test_fabric_of_648_hosts_is_as_planned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

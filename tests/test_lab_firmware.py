@@ -20,7 +20,7 @@ from lab_runs import play_inventory, stopped
 
 from seatrial.system.lab import cluster
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 NODE, ROOT = "cn04", "/srv/hca"
 CONFIG = ("ssh", "-F", str(cluster.ssh_config(LAB_HOME)))
 REBOOT = (
@@ -127,7 +127,6 @@ def test_plan_burn_reboot_verify_resume(machine: Machine) -> None:
     assert re.search(rf"{NODE} +: ok=\d+ +changed=0 ", said), "a second run"
 
 
-@pytest.mark.slow
 def test_a_node_that_somebody_else_drained_is_left_alone(machine: Machine) -> None:
     drain = "state=drain reason='bad fan'"
     machine.head(f"sudo scontrol update nodename={NODE} {drain}")
@@ -139,7 +138,6 @@ def test_a_node_that_somebody_else_drained_is_left_alone(machine: Machine) -> No
     assert flash.strip() == "0"
 
 
-@pytest.mark.slow
 def test_a_port_that_stays_down_keeps_its_node_drained(machine: Machine) -> None:
     """And the run goes on with the node once the cable is repaired."""
     machine.lab.ssh(NODE, f"echo link-down | sudo tee {ROOT}/mode")
@@ -169,7 +167,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", FAULTS)
 def test_after_a_fault_the_node_is_drained(machine: Machine, mode: str) -> None:
     machine.lab.ssh(NODE, f"echo {mode} | sudo tee {ROOT}/mode")
@@ -180,7 +177,6 @@ def test_after_a_fault_the_node_is_drained(machine: Machine, mode: str) -> None:
     machine.token()
 
 
-@pytest.mark.slow
 def test_a_bad_image_ends_before_the_first_node(machine: Machine) -> None:
     (machine.inventory / "firmware/old.bin").write_text("changed")
     status, said = machine.play("-e", "hca_burn=true")
@@ -189,7 +185,6 @@ def test_a_bad_image_ends_before_the_first_node(machine: Machine) -> None:
     assert machine.state == ("idle", "none")
 
 
-@pytest.mark.slow
 def test_another_card_is_not_touched(machine: Machine) -> None:
     machine.reset(psid="MT_0000000999")
     status, said = machine.play("-e", "hca_burn=true")
@@ -198,7 +193,6 @@ def test_another_card_is_not_touched(machine: Machine) -> None:
     assert machine.state == ("idle", "none")
 
 
-@pytest.mark.slow
 def test_a_node_that_never_returns_stays_drained(machine: Machine) -> None:
     status, _ = machine.play(
         *("-e", "hca_burn=true", "-e", "maintenance_reboot_wait_s=10"),
@@ -208,7 +202,6 @@ def test_a_node_that_never_returns_stays_drained(machine: Machine) -> None:
     machine.token()
 
 
-@pytest.mark.slow
 def test_a_failed_smoke_test_drains_the_node_again(machine: Machine) -> None:
     smoke = "maintenance_smoke_command=false"
     status, said = machine.play("-e", "hca_burn=true", "-e", smoke)
@@ -218,7 +211,6 @@ def test_a_failed_smoke_test_drains_the_node_again(machine: Machine) -> None:
     assert machine.head("scontrol show res") == "No reservations in the system"
 
 
-@pytest.mark.slow
 def test_a_reason_that_somebody_changed_meanwhile_stands(machine: Machine) -> None:
     change = f"sudo scontrol update nodename={NODE} state=drain reason=flood"
     config = " ".join(CONFIG)
@@ -230,7 +222,6 @@ def test_a_reason_that_somebody_changed_meanwhile_stands(machine: Machine) -> No
     assert machine.state == ("drained", "flood")
 
 
-@pytest.mark.slow
 def test_ctrl_c_leaves_the_node_drained(machine: Machine) -> None:
     """The interrupt comes while the burn hangs."""
     machine.lab.ssh(NODE, f"echo burn-hangs | sudo tee {ROOT}/mode")
@@ -253,7 +244,6 @@ def test_ctrl_c_leaves_the_node_drained(machine: Machine) -> None:
     machine.token()
 
 
-@pytest.mark.slow
 def test_a_controller_that_is_away_changes_nothing(machine: Machine) -> None:
     with stopped(machine.lab, "slurmctld", "head"):
         status, said = machine.play("-e", "hca_burn=true")
@@ -263,7 +253,6 @@ def test_a_controller_that_is_away_changes_nothing(machine: Machine) -> None:
     assert flash.strip() == "0"
 
 
-@pytest.mark.slow
 def test_a_controller_that_goes_away_meanwhile_leaves_a_drain(machine: Machine) -> None:
     stop = f"{' '.join(CONFIG)} head sudo systemctl stop slurmctld"
     try:

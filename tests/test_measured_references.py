@@ -82,7 +82,7 @@ def refusal(path: Path, claim: Claim = LOGS) -> str:
 
 
 @pytest.mark.parametrize("spread", [(0.0, 0.03, 0.0), (0.02, 0.01, 0.02)])
-@pytest.mark.parametrize("units", [3, 10])
+@pytest.mark.parametrize("units", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_confidence_is_kept(units: int, spread: tuple[float, float, float]) -> None:
     """In 95 % of all cases, 95 % of the allocations of each place reach the limit."""
     place, unit, rest = spread

@@ -120,6 +120,7 @@ def test_bundle_inside_the_checkout_does_not_contain_itself(home: Path) -> None:
     assert not (home / "usb" / "seatrial" / "usb.part").exists()
 
 
+@pytest.mark.slow
 def test_interrupted_bundle_continues(home: Path) -> None:
     write_playbook(home, "echo kept >build/kept; false")
     done = bundle(home, "sea")
@@ -325,6 +326,7 @@ def install(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_changed_file_is_refused_at_the_site(site: Path, tmp_path: Path) -> None:
     (site / "control" / "python-3.99-riscv64.tar").write_text("x")
     done = install(site)

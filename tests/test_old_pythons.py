@@ -28,7 +28,9 @@ def interpreter(version: str) -> str:
     pytest.skip(f"needs Python {version}")
 
 
-@pytest.fixture(params=["3.8", "3.9", "3.12"])
+@pytest.fixture(
+    params=["3.8", *(pytest.param(n, marks=pytest.mark.slow) for n in ("3.9", "3.12"))]
+)
 def login_python(request: pytest.FixtureRequest) -> str:
     return interpreter(str(request.param))
 

@@ -131,6 +131,7 @@ def test_memory_does_not_grow_with_the_number_of_pairs(tmp_path: Path) -> None:
     assert large["mib"] - small["mib"] <= MOST_GROWTH_MIB
 
 
+@pytest.mark.slow
 def test_judge_and_report_hold_one_metric_at_a_time(tmp_path: Path) -> None:
     small, large = (close_sweep(tmp_path / str(nodes), nodes) for nodes in (32, 320))
     base, peak = (in_a_process("judge", run) for run in (small, large))

@@ -34,7 +34,11 @@ def passing(found: Sequence[Chance], noise: str = "independent") -> list[float]:
 
 @pytest.mark.parametrize(
     ("model", "method", "places"),
-    [("any", "order", 1), ("lognormal", "t", 1), ("any", "order", 8)],
+    [
+        ("any", "order", 1),
+        pytest.param("lognormal", "t", 1, marks=pytest.mark.slow),
+        pytest.param("any", "order", 8, marks=pytest.mark.slow),
+    ],
 )
 def test_a_chance_is_that_of_the_formula(
     model: str, method: Method, places: int
@@ -50,7 +54,11 @@ def test_a_chance_is_that_of_the_formula(
 
 @pytest.mark.parametrize(
     ("places", "repeats"),
-    [pytest.param(3, 10, marks=pytest.mark.slow), (8, 7), (40, 9)],
+    [
+        (8, 7),
+        pytest.param(3, 10, marks=pytest.mark.slow),
+        pytest.param(40, 9, marks=pytest.mark.slow),
+    ],
 )
 def test_a_chance_is_that_of_the_judge_for_so_many_places(
     places: int, repeats: int
@@ -85,6 +93,7 @@ def test_a_scatter_that_no_repeats_overcome() -> None:
     assert {each.needed for each in found} == {None}
 
 
+@pytest.mark.slow
 def test_what_no_run_recorded_is_stated() -> None:
     found = asked(criterion(), repeats=6, nodes=32, scatter=None)
     assert {each.scatter for each in found} == {0.01, 0.05}
@@ -109,6 +118,7 @@ def test_what_does_not_pass_is_not_shown_at_the_cap(cap: int, stays: str) -> Non
     assert found[0].verdicts[stays] == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_places_of_all_cases_count() -> None:
     rule = criterion(model="any")
     plain = Prospect(rule.name, rule.check, "any", "nodes", 12, 6, 5, scatter=0.02)

@@ -190,7 +190,7 @@ def test_reframe_finds_the_strictest_limit_of_all_that_apply(tmp_path: Path) -> 
     home = fake_home(tmp_path, "[]")
     random = Random(1)
     seen = set()
-    for _ in range(25):
+    for _ in range(10):
         entries = [
             f"  - {{check: Fake, where: {where}, name: c{number}, "
             f"limits: {{{random.choice(LIMITS).format(random.randint(1, 99))}}}}}\n"

@@ -108,7 +108,8 @@ def test_unknown_system(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("campaign", "status", "verdict"), [("smoke", 0, "PASS"), ("high", 1, "FAIL")]
+    ("campaign", "status", "verdict"),
+    [pytest.param("smoke", 0, "PASS", marks=pytest.mark.slow), ("high", 1, "FAIL")],
 )
 def test_run_comes_back_and_is_judged_here(
     home: Path, tmp_path: Path, campaign: str, status: int, verdict: str
@@ -148,6 +149,7 @@ def test_criteria_that_cannot_be_copied(home: Path, tmp_path: Path) -> None:
     assert "[1/4]" not in process.stdout
 
 
+@pytest.mark.slow
 def test_system_without_criteria_is_measured(home: Path, tmp_path: Path) -> None:
     """Criteria that an earlier run brought to the login node are gone, too."""
     file = Path("reference-data/lab/criteria.yaml")
@@ -159,6 +161,7 @@ def test_system_without_criteria_is_measured(home: Path, tmp_path: Path) -> None
     assert not (tmp_path / "remote" / file).exists()
 
 
+@pytest.mark.slow
 def test_only_some_checks(home: Path, tmp_path: Path) -> None:
     arguments = ["run", "lab", "--campaign", "two", "--checks", "Gpu"]
     process = seatrial(*arguments, "--run-id", "r1", "--no-judge")
@@ -254,7 +257,10 @@ def test_results_that_cannot_be_written_end_it_before_the_first_job(
     assert (tmp_path / "ssh.log").exists() == (where == "remote/results")
 
 
-@pytest.mark.parametrize("cause", ["ssh", "full", "interrupt"])
+@pytest.mark.parametrize(
+    "cause",
+    ["ssh", *(pytest.param(c, marks=pytest.mark.slow) for c in ("full", "interrupt"))],
+)
 def test_run_that_cannot_be_copied_is_fetched_by_the_command_named(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str
 ) -> None:

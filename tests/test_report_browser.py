@@ -311,7 +311,7 @@ def test_filter_finds_places_of_a_folded_row(browser: Chrome, tmp_path: Path) ->
     assert rows(browser) == ["undecided"] * 4
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_filters_find_every_finding_of_a_thousand_nodes(
     browser: Chrome, large: tuple[str, Judgement], width: int
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_drift_that_is_there_is_found_and_no_other() -> None:
     assert len(others) == 19
 
 
+@pytest.mark.slow
 def test_noise_drifts_about_as_seldom_as_declared() -> None:
     runs = 60
     drawn = [campaign(lambda metric, session: 1.0, seed=seed) for seed in range(runs)]

@@ -534,6 +534,7 @@ def play(folder: Path, archives: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_role_builds_links_and_then_changes_nothing(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     osu_archive(mine)

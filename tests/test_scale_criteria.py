@@ -116,6 +116,7 @@ def test_a_port_and_a_link_are_found_from_15_percent_on(seed: int) -> None:
     assert found["fail"] == {"n0014", "n0003 - n0050"}
 
 
+@pytest.mark.slow
 def test_a_leaf_is_found_from_15_percent_on() -> None:
     leafs = (SlowLeaf(1, 1.15),)
     found = verdicts("PairSweep", 128, ACCEPTANCE, 1, slow_leaves=leafs)

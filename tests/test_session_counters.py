@@ -386,6 +386,7 @@ def test_a_repeat_has_counters_of_its_own(cluster: Cluster) -> None:
     assert {row["missing"] for row in rows.values()} == {""}
 
 
+@pytest.mark.slow
 def test_a_resumed_run_reads_only_what_it_runs(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -417,6 +418,7 @@ def test_a_resumed_run_reads_only_what_it_runs(
     assert len(interrupted) == 1
 
 
+@pytest.mark.slow
 def test_counters_of_another_version_are_read(cluster: Cluster) -> None:
     """Columns that it lacks are null; a row without a node is damaged."""
     run = cluster.run()

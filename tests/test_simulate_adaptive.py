@@ -85,6 +85,7 @@ def simulated(*options: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_rates_of_each_fault() -> None:
     options = ("--nodes", "96", "--runs", "1", "--repeats", "4", "--format", "json")
     code, text = simulated(*options)

@@ -105,6 +105,7 @@ def test_interval_of_a_rate() -> None:
     assert interval(10, 2) == pytest.approx((4.795 / 2, 18.39 / 2), abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_same_seed_plays_the_same_years() -> None:
     (machine,) = machines_of(["ar1"], [], SMALL)
     first, again = (one_year(machine, Rules(), [1, 0]) for _ in range(2))

@@ -128,6 +128,7 @@ def test_three_causes_are_counted_after_a_kill(
     _correct(home, run, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_node_that_slurm_no_longer_lists_is_not_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

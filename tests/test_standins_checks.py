@@ -37,14 +37,8 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "nodes",
-    [
-        pytest.param(2, marks=pytest.mark.slow),
-        5,
-        pytest.param(64, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [2, 5, 64])
 def test_every_check_passes_on_a_sound_model(nodes: int, tmp_path: Path) -> None:
     fits = {"Congestion": nodes >= 4}  # it is skipped on fewer nodes
     checks = [name for name in CHECKS.split() if fits.get(name, True)]

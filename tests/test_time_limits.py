@@ -8,9 +8,8 @@ from reframe_runs import HOME, SETTINGS, check_paths, reframe
 
 from seatrial.checks.time_limits import start_s
 
-COUNTS = (2, 64, 1024)
-CONGESTION_NODES = 4
-"""Two victims beside two aggressors."""
+COUNTS = (4, 1024)
+"""Fewer than 4 are too few for Congestion: two victims beside two aggressors."""
 TYPICAL = 5
 """A limit is at least so many typical times of a case, and a start on its nodes."""
 HOUR_S = 3600
@@ -43,8 +42,6 @@ def test_limits_of_all_checks_at_all_sizes(tmp_path: Path) -> None:
     for count in COUNTS:
         rows = cases(tmp_path / str(count), count)
         checks = {line.split()[0] for line in listed}
-        if count < CONGESTION_NODES:
-            checks.remove("Congestion")
         assert {*(r["display_name"].split()[0] for r in rows)} == checks
         for row in rows:
             check, limit = row["display_name"].split()[0], row["time_limit"]
