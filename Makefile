@@ -61,7 +61,8 @@ test-rest:
 # Before a release: what takes too long for every change, too
 test-all: test
 	@tools/system-packages $(RDMA_LAB_PACKAGES)
-	pytest -m slow
+	pytest -m "slow and (lab or measures)"
+	pytest --numprocesses 3 --dist loadfile -m "slow and not lab and not measures"
 	@seatrial accept --campaign acceptance --repeats 3 --fault-campaign smoke
 
 demo: $(VENV)/installed
