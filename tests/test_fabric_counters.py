@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cabled_fabric import planned
@@ -13,6 +14,7 @@ from scipy.stats import poisson
 
 from seatrial.cli import main
 from seatrial.errors import SeatrialError
+from seatrial.fabric import counters
 from seatrial.fabric.counters import (
     Grown,
     PortCounts,
@@ -127,6 +129,22 @@ def test_a_device_that_does_not_answer_is_an_error(running: Running) -> None:
     with pytest.raises(SeatrialError, match=r"queries of counters failed.* on leaf02,"):
         counted(found)
     running.fabric.console('Error "leaf02"[0] 0')
+
+
+def test_an_answer_that_is_not_whole_is_asked_for_again(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, real, answers = by_tools(), counters.counted_in, []
+
+    def mended_after_the_first(*arguments: Any) -> Reading:
+        answers.append(arguments)
+        running.fabric.console('Error "leaf02"[0] 0')
+        return real(*arguments)
+
+    monkeypatch.setattr(counters, "counted_in", mended_after_the_first)
+    running.fabric.console('Error "leaf02"[0] 100')
+    assert len(counted(found).ports) == 2 * len(found.links)
+    assert len(answers) == 2
 
 
 def test_without_a_fabric_the_tool_is_not_believed(

@@ -171,9 +171,15 @@ def by_device(errors: Errors, data: Data) -> Counts:
 def counted(fabric: Fabric) -> Reading:
     """Read the counters of all ports by ibqueryerrors, here and now.
 
-    Raises SeatrialError as `reading_of`, or if the tool fails.
+    A second time if an answer is not whole: on a busy fabric single queries get no
+    answer in time. Raises SeatrialError as `counted_in` for the second one, or if the
+    tool fails.
     """
-    return counted_in(fabric, run_tool(*DATA), run_tool(*ERRORS_OF), time.time())
+    outputs = run_tool(*DATA), run_tool(*ERRORS_OF)
+    try:
+        return counted_in(fabric, *outputs, time.time())
+    except SeatrialError:
+        return counted_in(fabric, run_tool(*DATA), run_tool(*ERRORS_OF), time.time())
 
 
 def counted_in(
