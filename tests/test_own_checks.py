@@ -13,13 +13,16 @@ from fake_home import fake_program, write, write_home
 from fake_jobs import slurm_jobs
 from reframe_runs import HOME
 
-from seatrial.checks.sources import CheckVariable, own_metrics, variables_of
+from seatrial.campaign import session
+from seatrial.campaign.session_command import Session, session_command
+from seatrial.checks.sources import CheckVariable, files_of, own_metrics, variables_of
 from seatrial.cli import main
 from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.keys import Known
 from seatrial.errors import SeatrialError
 from seatrial.model.manifest import parse_manifest
 from seatrial.model.metrics import Metric
+from seatrial.paths import checks_dir
 from seatrial.runs.closed_run import load_run
 
 CRITERIA = """
@@ -30,6 +33,11 @@ criteria:
   - check: OceanModel
     model: every
     limits: {oceanmodel_rate: 1000 steps/s}
+"""
+AFTER_ECHO = """
+    @run_after("init")
+    def after_echo(self):
+        self.depends_on("Echo_0")
 """
 RATE = Metric("oceanmodel_rate", "steps/s", "higher", "time steps", area="programs")
 
@@ -85,6 +93,36 @@ def test_the_new_check_runs_and_is_judged_by_its_own_metric(
     run("slow")
     (finding,) = findings("slow")
     assert finding["verdict"] == "fail"
+
+
+def test_a_check_that_depends_on_another_finds_it(home: Path, tmp_path: Path) -> None:
+    """Its session loads all checks."""
+    with source(home).open("a") as file:
+        file.write(AFTER_ECHO)
+    assert files_of(checks_dir(home), {"OceanModel"}) == [checks_dir(home)]
+    run("after")
+    closed = load_run(tmp_path / "results" / "lab" / "after")
+    assert {case.check: case.result for case in closed.cases} == {
+        "Echo": "pass",
+        "OceanModel": "pass",
+    }
+
+
+def test_a_session_loads_the_checks_that_it_runs_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def kept(each: Session) -> list[str]:
+        commands.append(session_command(each))
+        return commands[-1]
+
+    monkeypatch.setattr(session, "session_command", kept)
+    assert run("good").exit_code == 0
+    loaded = {word for words in commands for word in words if "--checkpath" in word}
+    assert loaded == {f"--checkpath={source(home)}"}
+    unknown = files_of(checks_dir(home), {"OceanModel", "MadeByAProgram"})
+    assert unknown == [checks_dir(home)]
 
 
 def findings(name: str) -> list[Mapping[str, Any]]:

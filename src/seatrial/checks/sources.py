@@ -1,7 +1,7 @@
 """Classes of checks, read from their sources without running them."""
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -71,10 +71,17 @@ def known_checks(folder: Path) -> frozenset[str]:
     return frozenset(name for _, name in _checks(folder))
 
 
-def files_of(folder: Path, checks: Collection[str]) -> list[Path]:
-    """Return the files below a folder that define some of these ReFrame checks."""
-    found = (file for file, name in _checks(folder) if name in checks)
-    return list(dict.fromkeys(found))
+def files_of(folder: Path, checks: Set[str]) -> list[Path]:
+    """Return the files below a folder that ReFrame has to load to run these checks.
+
+    That is the whole folder if a check in it may depend on others, or if the class of
+    one of these is not in the sources.
+    """
+    files = {name: file for file, name in _checks(folder) if name in checks}
+    alone = all(b"depends_on" not in file.read_bytes() for file in folder.rglob("*.py"))
+    return (
+        sorted({*files.values()}) if alone and len(files) == len(checks) else [folder]
+    )
 
 
 def _checks(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -176,7 +183,7 @@ def _classes(folder: Path, word: bytes = b"") -> dict[str, ast.ClassDef]:
 
 
 def _nodes(folder: Path, word: bytes = b"") -> Iterator[tuple[Path, ast.ClassDef]]:
-    """Yield the classes of the files below a folder that have a word, and the files.
+    """Yield the classes in the files below a folder that contain `word`, with the file.
 
     Raises SeatrialError if a file is no Python.
     """
