@@ -19,8 +19,8 @@ def interruptible() -> Iterator[None]:
 
     Polars replaces Python's handler of SIGINT by one that lets system calls go on,
     so that Ctrl-C would wait for the end of a child; a handler of ours does not.
-    What Python raises because it was interrupted is a KeyboardInterrupt, too: in the
-    midst of a lock's bookkeeping, that is a RuntimeError.
+    Errors that follow from it become a KeyboardInterrupt, too: Python raises a
+    RuntimeError if the signal comes while it takes a lock.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -41,7 +41,7 @@ def interruptible() -> Iterator[None]:
 
 
 def interrupted(error: BaseException) -> bool:
-    """Return True if an error came while a KeyboardInterrupt was being handled."""
+    """Return True if an error came while a KeyboardInterrupt was handled."""
     while error.__context__ is not None:
         error = error.__context__
         if isinstance(error, KeyboardInterrupt):

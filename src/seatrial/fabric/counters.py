@@ -171,9 +171,9 @@ def by_device(errors: Errors, data: Data) -> Counts:
 def counted(fabric: Fabric) -> Reading:
     """Read the counters of all ports by ibqueryerrors, here and now.
 
-    A second time if an answer is not whole: on a busy fabric single queries get no
-    answer in time. Raises SeatrialError as `counted_in` for the second one, or if the
-    tool fails.
+    If an answer is not whole, all are read once more: on a busy fabric single queries
+    get no answer in time. Raises SeatrialError if the tool fails, or as `counted_in`
+    for the second reading.
     """
     outputs = run_tool(*DATA), run_tool(*ERRORS_OF)
     try:
