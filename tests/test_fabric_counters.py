@@ -131,17 +131,18 @@ def test_a_device_that_does_not_answer_is_an_error(running: Running) -> None:
     running.fabric.console('Error "leaf02"[0] 0')
 
 
-def test_an_answer_that_is_not_whole_is_asked_for_again(
+def test_counters_are_read_again_if_a_query_failed(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found, real, answers = by_tools(), counters.counted_in, []
 
-    def mended_after_the_first(*arguments: Any) -> Reading:
+    def repair_and_parse(*arguments: Any) -> Reading:
+        """Parse the outputs; leaf02 answers from the next reading on."""
         answers.append(arguments)
         running.fabric.console('Error "leaf02"[0] 0')
         return real(*arguments)
 
-    monkeypatch.setattr(counters, "counted_in", mended_after_the_first)
+    monkeypatch.setattr(counters, "counted_in", repair_and_parse)
     running.fabric.console('Error "leaf02"[0] 100')
     assert len(counted(found).ports) == 2 * len(found.links)
     assert len(answers) == 2

@@ -1,4 +1,4 @@
-"""Signals end a program as an interrupt, wherever they hit it."""
+"""Signals end a program as an interrupt, whatever it is doing."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ def send(number: int) -> None:
 
 
 class Torn(threading.Condition):
-    """A condition whose wait is interrupted before it has its lock again."""
+    """A condition whose wait gets a signal before it has taken its lock again."""
 
     number = signal.SIGTERM
 
@@ -27,7 +27,7 @@ class Torn(threading.Condition):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_signal_in_the_midst_of_a_lock(number: signal.Signals) -> None:
+def test_signal_while_a_lock_is_taken(number: signal.Signals) -> None:
     condition = Torn(threading.Lock())
     condition.number = number
     with pytest.raises(KeyboardInterrupt) as caught, interruptible(), condition:
@@ -64,5 +64,5 @@ def test_postponed_signal_comes_at_the_end() -> None:
 def test_handlers_are_those_from_before() -> None:
     before = [signal.getsignal(number) for number in SIGNALS]
     with pytest.raises(ZeroDivisionError), interruptible():
-        1 / 0  # noqa: B018
+        raise ZeroDivisionError
     assert [signal.getsignal(number) for number in SIGNALS] == before
