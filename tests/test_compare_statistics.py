@@ -54,7 +54,7 @@ def naive(numbers: Paired) -> tuple[float, float]:
     return second.value - first.value, math.sqrt(float(own.sum()))
 
 
-@pytest.mark.parametrize("repeats", [3, 6])
+@pytest.mark.parametrize("repeats", [3, pytest.param(6, marks=pytest.mark.slow)])
 def test_intervals_of_the_whole_score_cover(repeats: int) -> None:
     covered = ignored = 0
     count = 2000
@@ -169,7 +169,14 @@ def rank(numbers: Paired, rules: Rules) -> Ranking:
     return ranked(sides, rated, rules, bars=none, lacking=none, against=())
 
 
-@pytest.mark.parametrize(("repeats", "sides"), [(3, 2), (6, 2), (4, 3)])
+@pytest.mark.parametrize(
+    ("repeats", "sides"),
+    [
+        (3, 2),
+        pytest.param(6, 2, marks=pytest.mark.slow),
+        pytest.param(4, 3, marks=pytest.mark.slow),
+    ],
+)
 def test_equal_systems_hardly_ever_win(repeats: int, sides: int) -> None:
     """Even without any margin; with one, next to never."""
     count = 600

@@ -109,7 +109,13 @@ def passes(ruled: Sequence[Ruling]) -> bool:
 @pytest.mark.parametrize("model", ["lognormal", "any"])
 @pytest.mark.parametrize(
     ("units", "rho", "shared"),
-    [(6, 0.0, 0.0), (6, 0.5, 0.01), (12, 0.0, 0.01), (12, 0.5, 0.0), (20, 0.5, 0.01)],
+    [
+        (6, 0.0, 0.0),
+        (6, 0.5, 0.01),
+        pytest.param(12, 0.0, 0.01, marks=pytest.mark.slow),
+        (12, 0.5, 0.0),
+        pytest.param(20, 0.5, 0.01, marks=pytest.mark.slow),
+    ],
 )
 def test_a_compliant_machine_hardly_ever_fails(
     machines: int, model: str, units: int, rho: float, shared: float
@@ -125,7 +131,15 @@ def test_a_compliant_machine_hardly_ever_fails(
 
 @pytest.mark.parametrize("machines", [60, MANY])
 @pytest.mark.parametrize("model", ["lognormal", "any"])
-@pytest.mark.parametrize(("units", "rho"), [(4, 0.5), (6, 0.0), (6, 0.5), (12, 0.5)])
+@pytest.mark.parametrize(
+    ("units", "rho"),
+    [
+        (4, 0.5),
+        pytest.param(6, 0.0, marks=pytest.mark.slow),
+        pytest.param(6, 0.5, marks=pytest.mark.slow),
+        (12, 0.5),
+    ],
+)
 def test_a_node_at_its_limit_hardly_ever_passes(
     machines: int, model: str, units: int, rho: float
 ) -> None:

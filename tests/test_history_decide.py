@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,10 @@ from seatrial.history.rules import Rules
 NODES, METRICS, NIGHTS, ONSET = 60, 3, 150, 100
 START = np.datetime64("2026-01-01")
 RULES = Rules(every=1)
+SLOW = pytest.mark.slow
+EACH_NIGHT_FIRST = [1, pytest.param(5, marks=SLOW)]
+IN_TURNS_FIRST = [pytest.param(1, marks=SLOW), 5]
+"""Nodes are measured every night, or one in five; only the first is in `make test`."""
 LEAF = {"leaf l03": tuple(f"cn{node:02}" for node in range(8, 32))}
 
 Floats = NDArray[np.float64]
@@ -139,7 +144,7 @@ def the_alarm(world: World) -> Alarm:
     return alarm
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
 def test_a_healthy_year_has_no_alarm(every: int) -> None:
     decision = decided(World(every=every, nights=365))
     assert decision.alarms == ()
@@ -147,7 +152,7 @@ def test_a_healthy_year_has_no_alarm(every: int) -> None:
     assert decision.learning == ()
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
 def test_a_slow_node(every: int) -> None:
     alarm = the_alarm(World(slow(ONE, 0.1, metrics=1), every=every, nights=130))
     assert (alarm.kind, alarm.nodes) == ("node", ("cn07",))
@@ -199,7 +204,7 @@ def test_a_repaired_node_is_not_compared_with_its_past() -> None:
     assert decided(world).alarms == ()
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", IN_TURNS_FIRST)
 def test_an_update_of_all_nodes_that_costs_is_reported_once(every: int) -> None:
     world = World(slow(ALL, 0.08), updated(ALL), every=every)
     alarm = the_alarm(world)
@@ -211,14 +216,14 @@ def test_an_update_of_all_nodes_that_costs_is_reported_once(every: int) -> None:
     assert alarm.losses[0].share == pytest.approx(0.08, abs=0.02)
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
 def test_an_update_of_some_nodes_that_costs_is_reported_once(every: int) -> None:
     alarm = the_alarm(World(slow(FIRST, 0.08), updated(FIRST), every=every))
     assert (alarm.kind, len(alarm.nodes)) == ("explained", 20)
     assert [change.differs for change in alarm.changes] == [True]
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", IN_TURNS_FIRST)
 def test_a_rolling_update_that_costs_is_reported_once(every: int) -> None:
     decision = decided(World(rolled(-0.08), rolling, every=every, nights=250))
     (alarm,) = decision.alarms
@@ -226,8 +231,21 @@ def test_a_rolling_update_that_costs_is_reported_once(every: int) -> None:
     assert [change.differs for change in alarm.changes] == [True]
 
 
-@pytest.mark.parametrize(("rate", "every"), [(4, 1), (4, 5), (6, 1), (6, 5), (20, 1)])
-@pytest.mark.parametrize("gain", [-0.08, 0.08])
+@pytest.mark.parametrize(
+    ("gain", "rate", "every"),
+    [
+        (-0.08, 4, 1),
+        (-0.08, 6, 5),
+        (0.08, 20, 1),
+        pytest.param(-0.08, 4, 5, marks=SLOW),
+        pytest.param(-0.08, 6, 1, marks=SLOW),
+        pytest.param(-0.08, 20, 1, marks=SLOW),
+        pytest.param(0.08, 4, 1, marks=SLOW),
+        pytest.param(0.08, 4, 5, marks=SLOW),
+        pytest.param(0.08, 6, 1, marks=SLOW),
+        pytest.param(0.08, 6, 5, marks=SLOW),
+    ],
+)
 def test_a_fast_rolling_update(gain: float, rate: int, every: int) -> None:
     """It moves neither the nodes that wait nor those that changed first."""
 
@@ -241,12 +259,20 @@ def test_a_fast_rolling_update(gain: float, rate: int, every: int) -> None:
     assert [alarm.kind for alarm in alarms] == ["explained"] * (gain < 0)
 
 
-@pytest.mark.parametrize("gain", [0.0, 0.08])
-@pytest.mark.parametrize("every", [1, 5])
-@pytest.mark.parametrize("versions", [updated(ALL), updated(FIRST), rolling])
-def test_an_update_that_costs_nothing(
-    versions: Versions, every: int, gain: float
-) -> None:
+UPDATES = {"all": updated(ALL), "some": updated(FIRST), "rolling": rolling}
+QUICK = {("all", 1, 0.08), ("some", 5, 0.0), ("rolling", 5, 0.08)}
+
+
+@pytest.mark.parametrize(
+    ("update", "every", "gain"),
+    [
+        pytest.param(*each, marks=[] if each in QUICK else SLOW)
+        for each in product(UPDATES, (1, 5), (0.0, 0.08))
+    ],
+)
+def test_an_update_that_costs_nothing(update: str, every: int, gain: float) -> None:
+    versions = UPDATES[update]
+
     def edit(night: int, values: Floats) -> None:
         values[versions(night) == 1] *= 1 + gain
 
@@ -254,7 +280,7 @@ def test_an_update_that_costs_nothing(
     assert decision.alarms == ()
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
 def test_a_fault_beside_an_update_is_not_explained(every: int) -> None:
     """The other updated nodes are as good as before."""
     alarm = the_alarm(World(slow(ONE, 0.1), updated(FIRST), every=every))
@@ -273,7 +299,7 @@ def test_a_change_of_one_node_is_listed_and_proves_nothing() -> None:
     assert [(c.nodes, c.differs) for c in alarm.changes] == [(("cn07",), None)]
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", IN_TURNS_FIRST)
 def test_a_slow_leaf_is_one_alarm(every: int) -> None:
     """Of all its nodes; up to two were accused before the third."""
     leaf = slice(8, 32)
@@ -299,7 +325,7 @@ def test_more_suspects_than_the_cap_are_one_alarm_of_unknown_cause() -> None:
     assert (alarm.kind, alarm.shared, len(alarm.nodes)) == ("common", "", 7)
 
 
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", IN_TURNS_FIRST)
 def test_a_slow_machine_is_one_alarm(every: int) -> None:
     alarm = the_alarm(World(slow(ALL, 0.08), every=every))
     assert (alarm.kind, len(alarm.nodes)) == ("machine", NODES)
@@ -350,8 +376,8 @@ def test_watched_and_learning_nodes() -> None:
 LOOKED_AHEAD = (
     World(slow(ONE, 0.1), updated(FIRST), nights=125),
     World(slow(ALL, 0.08), updated(ALL), nights=125),
-    World(slow(slice(8, 16), 0.1), leaf=True, nights=125),
-    World(slow(ONE, -0.1), nights=125),
+    pytest.param(World(slow(slice(8, 16), 0.1), leaf=True, nights=125), marks=SLOW),
+    pytest.param(World(slow(ONE, -0.1), nights=125), marks=SLOW),
 )
 
 

@@ -1,6 +1,7 @@
 """Levels, their bounds and p-values: exact values, and their risks."""
 
 import time
+from itertools import product
 from math import comb, inf, nan, sqrt
 
 import numpy as np
@@ -323,9 +324,17 @@ def test_bounds_move_with_the_values(
 MACHINES, RISK = 500, 0.05
 
 
-@pytest.mark.parametrize(("places", "n"), [(1, 6), (4, 6), (16, 12)])
-@pytest.mark.parametrize("rho", [0.0, 0.5])
-@pytest.mark.parametrize("shared", [0.0, 1.0])
+QUICK = {(1, 6, 0.5, 0.0), (4, 6, 0.5, 1.0), (16, 12, 0.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("places", "n", "rho", "shared"),
+    [
+        pytest.param(*each, marks=[] if each in QUICK else pytest.mark.slow)
+        for rho, shared in product((0.0, 0.5), (0.0, 1.0))
+        for each in ((1, 6, rho, shared), (4, 6, rho, shared), (16, 12, rho, shared))
+    ],
+)
 def test_t_misses_no_more_often_than_its_risk(
     places: int, n: int, rho: float, shared: float
 ) -> None:

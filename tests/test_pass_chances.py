@@ -15,8 +15,6 @@ from seatrial.calibration.statistical_power import Passing
 from seatrial.criteria.methods import Method
 from seatrial.judge.levels import levels
 
-MODELS: list[tuple[str, Method]] = [("any", "order"), ("lognormal", "t")]
-
 
 def asked(
     *rules: Any, repeats: int, nodes: int = 1, scatter: float | None = 0.03
@@ -71,7 +69,10 @@ def test_a_chance_is_that_of_the_judge_for_so_many_places(
     assert passing(found)[3] == pytest.approx(np.mean(passed), abs=0.15)
 
 
-@pytest.mark.parametrize(("model", "method"), MODELS)
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [("any", "order"), pytest.param("lognormal", "t", marks=pytest.mark.slow)],
+)
 def test_the_fewest_repeats_are_those_of_the_formula(
     model: str, method: Method
 ) -> None:
@@ -88,6 +89,7 @@ def test_the_fewest_repeats_are_those_of_the_formula(
     assert all(each.needed is None for each in found if each.inside < 0.05)
 
 
+@pytest.mark.slow
 def test_a_scatter_that_no_repeats_overcome() -> None:
     found = asked(criterion(model="any"), repeats=6, scatter=0.5)
     assert {each.needed for each in found} == {None}
@@ -111,7 +113,10 @@ def test_more_criteria_and_places_are_harder_to_pass() -> None:
     assert passing(many)[3] < passing(several)[3] < passing(few)[3]
 
 
-@pytest.mark.parametrize(("cap", "stays"), [(6, "not shown"), (7, "undecided")])
+@pytest.mark.parametrize(
+    ("cap", "stays"),
+    [(6, "not shown"), pytest.param(7, "undecided", marks=pytest.mark.slow)],
+)
 def test_what_does_not_pass_is_not_shown_at_the_cap(cap: int, stays: str) -> None:
     rule = criterion(model="any", cap=cap)
     found = asked(rule, repeats=6, nodes=100)

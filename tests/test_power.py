@@ -1,5 +1,6 @@
 """Statistical power: by simulation, by a second library, by hand."""
 
+from itertools import product
 from math import inf
 
 import numpy as np
@@ -13,6 +14,7 @@ from seatrial.judge import order_statistics, serial
 from seatrial.judge.levels import levels
 from seatrial.judge.screening import screening
 
+SLOWEST = (0.01, "order", 1)
 METHODS: tuple[Method, ...] = ("t", "order")
 
 
@@ -24,9 +26,16 @@ def test_t_has_the_power_of_another_library() -> None:
         assert trial.power(200, distance) == pytest.approx(known, abs=0.02)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("places", [2, 16])
-@pytest.mark.parametrize("units", [6, 8, 12])
+QUICK = {("t", 16, 8), ("order", 2, 6), ("order", 16, 12)}
+
+
+@pytest.mark.parametrize(
+    ("method", "places", "units"),
+    [
+        pytest.param(*each, marks=[] if each in QUICK else pytest.mark.slow)
+        for each in product(METHODS, (2, 16), (6, 8, 12))
+    ],
+)
 def test_power_is_that_of_the_judge(method: Method, places: int, units: int) -> None:
     """Machines with all places 1.5 standard deviations below the limit."""
     generator = np.random.default_rng(1)
@@ -68,7 +77,12 @@ def test_independent_values_seem_to_scatter_more_if_correlation_is_assumed(
 
 @pytest.mark.parametrize(
     ("cv", "slowdown", "normal"),
-    [(1, 2, 9), (2, 2, 35), (5, 2, 214), (5, 5, 35)],
+    [
+        (1, 2, 9),
+        (2, 2, 35),
+        pytest.param(5, 2, 214, marks=pytest.mark.slow),
+        (5, 5, 35),
+    ],
 )
 def test_repeats_family_wise(cv: float, slowdown: float, normal: int) -> None:
     """20,000 tests, risk 5 %, power 0.9: z-arithmetic, and what the judge needs.
@@ -88,9 +102,13 @@ def test_repeats_family_wise(cv: float, slowdown: float, normal: int) -> None:
     assert np.mean(convicts) == pytest.approx(0.9, abs=0.08)
 
 
-@pytest.mark.parametrize("places", [1, 1000])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("risk", [0.05, 0.01])
+@pytest.mark.parametrize(
+    ("risk", "method", "places"),
+    [
+        pytest.param(*each, marks=pytest.mark.slow if each == SLOWEST else [])
+        for each in product((0.05, 0.01), METHODS, (1, 1000))
+    ],
+)
 def test_too_few_find_nothing(method: Method, risk: float, places: int) -> None:
     """The fewest are those for which the judge convicts places far below the limit."""
     values = np.random.default_rng(1).normal(-100, 1, (60, places, 20))
