@@ -237,7 +237,14 @@ def test_many_checks_are_all_in_the_table() -> None:
     assert figure.note == "10 more checks, of less weight, are in the table."
 
 
-@pytest.mark.parametrize("sides", [2, 3, 8])
+@pytest.mark.parametrize(
+    "sides",
+    [
+        pytest.param(2, marks=pytest.mark.slow),
+        pytest.param(3, marks=pytest.mark.slow),
+        8,
+    ],
+)
 def test_charts_meet_the_schema(sides: int) -> None:
     names = [f"side {number}" for number in range(sides)]
     found = specs(page(comparison(names, 30)))

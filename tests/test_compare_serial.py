@@ -210,7 +210,7 @@ def require_winner(
 @pytest.mark.parametrize("rho", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
 def test_equal_systems_hardly_ever_win(rho: float) -> None:
     """Without a model of time, 24 % of these have a false winner at rho 0.5."""
-    require_few_false_winners((2, 5, 6), rho, 1000)
+    require_few_false_winners((2, 5, 6), rho, 400)
 
 
 @pytest.mark.parametrize(("repeats", "better"), [(6, 0.1), (12, 0.05)])

@@ -81,7 +81,13 @@ def refusal(path: Path, claim: Claim = LOGS) -> str:
     return refused.reason
 
 
-@pytest.mark.parametrize("spread", [(0.0, 0.03, 0.0), (0.02, 0.01, 0.02)])
+@pytest.mark.parametrize(
+    "spread",
+    [
+        pytest.param((0.0, 0.03, 0.0), marks=pytest.mark.slow),
+        (0.02, 0.01, 0.02),
+    ],
+)
 @pytest.mark.parametrize("units", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_confidence_is_kept(units: int, spread: tuple[float, float, float]) -> None:
     """In 95 % of all cases, 95 % of the allocations of each place reach the limit."""

@@ -1,6 +1,7 @@
 """Pages of the nights: what they state, their links, and their size."""
 
 import re
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -37,11 +38,23 @@ def lab(tmp_path: Path) -> Modelled:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
-    """All pages of the modelled nights, by name."""
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all pages of the modelled nights."""
     folder = tmp_path_factory.mktemp("pages")
     draw(modelled(folder / "lab"), folder / "out")
-    return {file.name: Page(file.read_text()) for file in folder.glob("out/*.html")}
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def drawn(written: Path) -> dict[str, Page]:
+    """All pages of the modelled nights, by name."""
+    return {file.name: Page(file.read_text()) for file in written.glob("*.html")}
+
+
+@pytest.fixture
+def out(written: Path, tmp_path: Path) -> Path:
+    """A folder of its own that has all pages already."""
+    return shutil.copytree(written, tmp_path / "out")
 
 
 def draw(lab: Modelled, out: Path, days: int = 0) -> set[str]:
@@ -66,6 +79,7 @@ def test_every_page_states_the_declared_rate(drawn: dict[str, Page]) -> None:
 def test_pages_of_a_model_machine_say_so(
     lab: Modelled, drawn: dict[str, Page], tmp_path: Path
 ) -> None:
+    lab.alarms = ALARMS[:1]
     state = replace(lab.state(), model=True)
     written = write_pages(state, HOME, tmp_path / "out", TODAY)
     assert len(written) == NIGHTS + 1
@@ -206,25 +220,19 @@ def test_hostile_names_are_text(lab: Modelled, tmp_path: Path) -> None:
 # What is written when
 
 
-def test_pages_that_stay_are_not_written_again(lab: Modelled, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert len(draw(lab, out)) == NIGHTS + 1
+def test_pages_that_stay_are_not_written_again(lab: Modelled, out: Path) -> None:
     assert draw(lab, out) == set()
     lab.note("skipped", reason="the controller was down")
     assert draw(lab, out) == {INDEX}
 
 
-def test_an_acknowledged_alarm_changes_its_pages(lab: Modelled, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    draw(lab, out)
+def test_an_acknowledged_alarm_changes_its_pages(lab: Modelled, out: Path) -> None:
     until = str(TODAY + timedelta(days=3))
     lab.note("acknowledged", alarm=ALARMS[3].name, until=until, reason="known")
     assert draw(lab, out) == {INDEX, page_of(25)}
 
 
-def test_a_new_night_adds_its_page(lab: Modelled, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    draw(lab, out)
+def test_a_new_night_adds_its_page(lab: Modelled, out: Path) -> None:
     lab.nights += 1
     # Nights after an alarm belong to its chart.
     within = {page_of(12), page_of(15), page_of(22), page_of(25), page_of(30)}
@@ -235,6 +243,7 @@ def test_a_new_night_adds_its_page(lab: Modelled, tmp_path: Path) -> None:
 
 def test_another_declared_rate_changes_all_pages(lab: Modelled, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    lab.alarms = ALARMS[:1]
     draw(lab, out)
     lab.rules = replace(lab.rules, alarms_a_year=4.0)
     assert len(draw(lab, out)) == NIGHTS + 1
@@ -243,9 +252,7 @@ def test_another_declared_rate_changes_all_pages(lab: Modelled, tmp_path: Path) 
     assert draw(lab, out) == set()
 
 
-def test_a_page_cut_off_is_written_again(lab: Modelled, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    draw(lab, out)
+def test_a_page_cut_off_is_written_again(lab: Modelled, out: Path) -> None:
     (out / page_of(3)).unlink()
     assert draw(lab, out) == {page_of(3)}
 

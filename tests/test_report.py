@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -33,27 +34,30 @@ def judged(run: Run) -> Judgement:
     return judge(run, sample_criteria())
 
 
+def written(
+    out: Path, run: Run, judgement: Judgement | None = None
+) -> tuple[Page, ET.Element]:
+    """Judge a run, write its report, and give page and XML."""
+    judgement = judgement or judged(run)
+    paths = write_report(run, judgement, out, HOME, ("html", "junit"))
+    page = Page(paths["report.html"].read_text())
+    return page, ET.parse(paths["junit.xml"]).getroot()
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Judge a run, write its report, and give page, XML and judgement."""
+    return partial(written, tmp_path / "out")
 
-    def written(
-        run: Run, judgement: Judgement | None = None
-    ) -> tuple[Page, ET.Element]:
-        judgement = judgement or judged(run)
-        forms = ("html", "junit")
-        paths = write_report(run, judgement, tmp_path / "out", HOME, forms)
-        return Page(paths["report.html"].read_text()), ET.parse(
-            paths["junit.xml"]
-        ).getroot()
 
-    return written
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The page of a run without faults."""
+    return written(tmp_path_factory.mktemp("plain"), sample_run())[0]
 
 
 @pytest.mark.parametrize(
     ("options", "title", "said"),
     [
-        ({}, "PASS: lab", ["Every judged criterion is met."]),
         (
             {"slow": "cn03", "skipped": True},
             "FAIL: lab",
@@ -76,7 +80,7 @@ def write(tmp_path: Path) -> Write:
         ({"repeats": 2}, "UNDECIDED: lab", ["This is not a pass"]),
     ],
 )
-def test_verdict_stands_at_the_top_with_its_reason(
+def test_verdict_of_what_fails_stands_at_the_top_with_its_reason(
     write: Write, options: dict[str, Any], title: str, said: list[str]
 ) -> None:
     page, _ = write(sample_run(**options))
@@ -85,20 +89,27 @@ def test_verdict_stands_at_the_top_with_its_reason(
         assert words in page.text
 
 
-def test_demonstration_is_said_only_of_a_demonstration_system(write: Write) -> None:
+def test_a_pass_stands_at_the_top(plain: Page) -> None:
+    assert plain.text.startswith("PASS: lab")
+    assert "Every judged criterion is met." in plain.text
+
+
+def test_demonstration_is_said_only_of_a_demonstration_system(
+    write: Write, plain: Page
+) -> None:
     words = "Functional demonstration. This run shows that the suite works"
-    assert words in write(sample_run())[0].text
+    assert words in plain.text
     assert words not in write(sample_run(demonstration=False))[0].text
 
 
-def test_a_model_machine_is_said(write: Write) -> None:
+def test_a_model_machine_is_said(write: Write, plain: Page) -> None:
     words = "Model machine. The numbers are made by a model of known truth"
     page, xml = write(sample_run(demonstration=False, model=True))
     assert words in page.text
     properties = {p.attrib["name"]: p.attrib["value"] for p in xml.iter("property")}
     assert properties["model"] == "true"
     assert "Functional demonstration" not in page.text
-    assert words not in write(sample_run())[0].text
+    assert words not in plain.text
 
 
 def test_other_runs_at_the_same_time_are_said(write: Write) -> None:
@@ -109,11 +120,12 @@ def test_other_runs_at_the_same_time_are_said(write: Write) -> None:
     assert f"{words} They may have slowed it down." in page.text
 
 
-def test_partial_run_and_uncommitted_changes_are_said(write: Write) -> None:
+def test_partial_run_and_uncommitted_changes_are_said(
+    write: Write, plain: Page
+) -> None:
+    assert "4 nodes in containers on one machine" in plain.text
+    assert "Partial run" not in plain.text
     run = sample_run()
-    whole, _ = write(run)
-    assert "4 nodes in containers on one machine" in whole.text
-    assert "Partial run" not in whole.text
     run.manifest["partial"] = True
     run.manifest["software"]["dirty"] = True
     page, _ = write(run)
@@ -294,9 +306,9 @@ def test_hostile_names_stay_text(write: Write) -> None:
         for finding in judgement.findings
     ]
     page, xml = write(run, replace(judgement, findings=tuple(findings)))
-    plain, _ = write(sample_run(nodes=NODES[:3], slow="cn03"))
+    usual, _ = write(sample_run(nodes=NODES[:3], slow="cn03"))
     assert Counter(tag for tag, _ in page.elements) == Counter(
-        tag for tag, _ in plain.elements
+        tag for tag, _ in usual.elements
     )
     shown = f"{HOSTILE}[31m"
     assert f"{shown} ImbRing" in page.text
@@ -395,4 +407,4 @@ def test_unwritable_folder_is_a_clear_error(tmp_path: Path) -> None:
     run = sample_run()
     (tmp_path / "file").write_text("")
     with pytest.raises(SeatrialError, match="cannot be written"):
-        write_report(run, judged(run), tmp_path / "file", HOME)
+        write_report(run, judged(run), tmp_path / "file", HOME, ("md",))

@@ -253,15 +253,15 @@ def test_table_marks_slow_pairs_and_nodes_named_as_cause() -> None:
 
 
 def test_chapter_says_which_pairs_were_tested_again() -> None:
-    run = sample_sweep(names(250), slow=["cn7"])
+    run = sample_sweep(names(100), slow=["cn7"])
     chapter = chapters(run, judged(run), HOME)[1]
     latency = chapter.figures[0]
     assert latency.wide
-    assert "Of 250 nodes the 64 worst are shown" in latency.note
+    assert "Of 100 nodes the 64 worst are shown" in latency.note
     title, table = chapter.tables[0]
     assert title == "Tested again alone: PairSweep: latency 8 B, openmpi"
     assert len(table.rows) == MAX_RETESTED
-    assert f"the worst {MAX_RETESTED} of 249 retested pairs" in chapter.notes[0]
+    assert f"the worst {MAX_RETESTED} of 99 retested pairs" in chapter.notes[0]
     assert sum(len(json.dumps(each.spec)) for each in chapter.figures) < 500_000
 
 
