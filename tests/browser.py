@@ -67,7 +67,7 @@ def show(browser: Chrome, address: str, width: int) -> None:
     resize(browser, width)
     console_of(browser)  # what was said before is not of this page
     browser.get(address)
-    WebDriverWait(browser, 60).until(
+    WebDriverWait(browser, 60, poll_frequency=0.1).until(
         lambda driver: script(driver, "document.documentElement.dataset.charts")
     )
 

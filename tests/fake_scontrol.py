@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-_PROGRAM = """#!{python} -I
+_PROGRAM = """#!{python} -IS
 import datetime, fcntl, json, os, pathlib, sys
 file = pathlib.Path({file!r})
 alone = open({file!r} + ".lock", "w")

@@ -114,6 +114,7 @@ def test_bundle_has_checkout_contents_variables_and_sums(home: Path) -> None:
     assert "Pythons: 3.11 (x86_64)." in readme
 
 
+@pytest.mark.slow
 def test_bundle_inside_the_checkout_does_not_contain_itself(home: Path) -> None:
     done = bundle(home, "sea", "--out", str(home / "usb"))
     assert done.exit_code == 0, done.output

@@ -112,7 +112,7 @@ D1 = Lammps(0.301534, (0.05, 0.05, 0.04, 0.03, 0.018975, 0.112559), 0, 1, -5.0, 
 """A healthy machine whose share was refused: 37.33 %, but 37.34 by the prints."""
 
 
-@repeated(400)
+@repeated(150)
 @given(run=lammps_runs())
 @example(run=D1)
 def test_rounded_prints_of_lammps_are_taken(run: Lammps) -> None:
@@ -247,7 +247,7 @@ def npb_text(
 """
 
 
-@repeated(500)
+@repeated(200)
 @given(result=npb_results())
 @example(result=("LU", "S", 1, 20459.68 * 50 / 0.006 / 1e6, 0.006))
 def test_rounded_prints_of_npb_are_taken(
@@ -414,7 +414,7 @@ def with_updates(text: str, section: str, time_s: float) -> str:
     return with_number(text, f"{section}_GUPs", 1e-9 * updates / time_s)
 
 
-@repeated(150)
+@repeated(60)
 @given(
     values=st.lists(magnitudes(-3, 5), min_size=len(RATES), max_size=len(RATES)),
     times=st.lists(magnitudes(-4, 2), min_size=5, max_size=5),
@@ -435,7 +435,7 @@ def test_rounded_prints_of_hpcc_are_taken(
     assert parse_hpcc(text, list(METRICS), 4, 1000) == expected
 
 
-@repeated(200)
+@repeated(100)
 @given(
     name=st.sampled_from(RATES),
     value=magnitudes(-3, 5),

@@ -30,7 +30,7 @@ def test_a_stored_table_is_read_as_one_in_memory(stored: pl.LazyFrame) -> None:
     assert stored.select(pl.len()).collect().item() == stored.collect().height
 
 
-@pytest.mark.parametrize("few", [1, 50, 1 << 18])
+@pytest.mark.parametrize("few", [pytest.param(1, marks=pytest.mark.slow), 50, 1 << 18])
 @pytest.mark.parametrize("block", [pytest.param(3, marks=pytest.mark.slow), 1 << 16])
 def test_parts_have_all_rows_once(
     monkeypatch: pytest.MonkeyPatch, stored: pl.LazyFrame, few: int, block: int

@@ -288,10 +288,11 @@ def test_the_criteria_are_judged_as_they_are() -> None:
 
 
 def test_processes_and_their_number_change_nothing() -> None:
-    one = judged("limit-node", "survivors")
-    assert judged("limit-node", "survivors", workers=2) == one
-    assert judged("survivors")["survivors"] == one["survivors"]
-    assert judged("survivors", seed=6) != {"survivors": one["survivors"]}
+    one = judged("limit-node", "survivors", machines=6)
+    assert judged("limit-node", "survivors", machines=6, workers=2) == one
+    alone = judged("survivors", machines=6)
+    assert alone == {"survivors": one["survivors"]}
+    assert judged("survivors", machines=6, seed=6) != alone
 
 
 # --- The command ---
