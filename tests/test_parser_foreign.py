@@ -145,7 +145,13 @@ def test_lines_put_into_numbers_never_change_them(
     passes(output, output.text[:place] + start + line + end + output.text[place:])
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if "2021" in name else [])
+        for name in PROGRAMS
+    ],
+)
 def test_lines_between_lines_of_programs(name: str) -> None:
     """Every place gets some of the lines, and every line some of the places.
 

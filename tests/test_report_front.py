@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,9 @@ def skipping(run: Run, *checks: str) -> Run:
     return replace(run, cases=(*run.cases, *more))
 
 
-def skipped() -> tuple[Run, Judgement]:
+@cache
+def skipped() -> Content:
+    """The report of a run without OSU, with and without criteria for it."""
     run = skipping(sample_run(), "OsuLatency", "OsuClock")
     asked = [
         criterion("latency_8B", 5.0, check="OsuLatency", optional=True),
@@ -139,11 +142,11 @@ def skipped() -> tuple[Run, Judgement]:
     run = frozen(run, *asked)
     judgement = judge(run, criteria(*sample_criteria().criteria, *asked))
     findings = (replace(finding, flags=()) for finding in judgement.findings)
-    return run, replace(judgement, findings=tuple(findings))
+    return told(run, replace(judgement, findings=tuple(findings)))
 
 
 def test_skipped_criteria_share_a_row_and_come_last() -> None:
-    content = told(*skipped())
+    content = skipped()
     assert len(content.criteria) == len(content.folded) + 3  # a row each in the CSV
     last = content.folded[-1]
     assert (last.verdict, last.alike, last.reason) == ("skipped", 4, OSU)
@@ -153,9 +156,7 @@ def test_skipped_criteria_share_a_row_and_come_last() -> None:
 
 
 def test_the_chapter_on_exclusions_gives_a_reason_once() -> None:
-    (chapter,) = [
-        each for each in told(*skipped()).chapters if each.name == "exclusions"
-    ]
+    (chapter,) = [each for each in skipped().chapters if each.name == "exclusions"]
     rows = {title: table.rows for title, table in chapter.tables}
     assert rows["Skipped cases"] == (("OsuLatency, OsuClock", "openmpi", OSU, "1"),)
     assert rows["Optional criteria that were not measured"] == (
@@ -164,7 +165,7 @@ def test_the_chapter_on_exclusions_gives_a_reason_once() -> None:
 
 
 def test_what_was_not_tested_is_one_line() -> None:
-    front = told(*skipped()).front
+    front = skipped().front
     assert front.not_tested == (
         "4 criteria: no MPI stack has the OSU Micro-Benchmarks (4)"
     )
