@@ -1,7 +1,7 @@
 """The declared risks and the power of the judge, on seeded machines of known truth.
 
-The generator shares no code with the judge. Quick variants look at few machines, slow
-ones at 2,000.
+The generator shares no code with the judge. Quick variants look at few machines, most
+slow ones at 2,000.
 """
 
 from collections.abc import Callable, Sequence
