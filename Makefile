@@ -59,7 +59,7 @@ test-rest:
 	pytest --numprocesses 3 --dist loadfile -m "not lab and not measures and not slow"
 
 # Before a release: what takes too long for every change, too
-test-all: test
+test-all: accept test
 	@tools/system-packages $(RDMA_LAB_PACKAGES)
 	pytest -m "slow and (lab or measures)"
 	pytest --numprocesses 3 --dist loadfile -m "slow and not lab and not measures"

@@ -47,16 +47,27 @@ FURTHER = {
     "simulate": ("--runs", "1", "--nodes", "40", "--repeats", "4"),
     "nightly": ("--runs", "1", "--nodes", "6", "--metrics", "1", "--noise", "normal"),
 }
-"""Options that save time, or that the recorded data need; the last one counts."""
+"""Options that save time, or that the recorded data need, for those of the page."""
 
 STATUS = {"judge": {0, 1, 3}, "run": {1, 3}}
 """Exit statuses of commands with a verdict; all others end with 0."""
 
 
+def words_of(shown: Shown) -> list[str]:
+    """Put real names in the places of those in capitals, and options of `FURTHER`."""
+    name = re.compile(rf"(?<![\w-])({'|'.join(NAMES)})(?![\w-])")
+    words = [name.sub(lambda found: NAMES[found[0]], word) for word in shown.words]
+    further = FURTHER.get("nightly" if "nightly" in words else words[0], ())
+    for option in {*further[::2]}.intersection(words):
+        at = words.index(option)
+        del words[at : at + 2]
+    return [*words, *further]
+
+
 def runs_without_a_cluster() -> list[Shown]:
-    """List commands of the pages that need no cluster, each once."""
+    """List commands of the pages that need no cluster, each once as it runs here."""
     found = {
-        shown.words: shown
+        tuple(words_of(shown)): shown
         for shown in SHOWN
         if not shown.inline
         and shown.page != "docs/commands.md"
@@ -161,14 +172,6 @@ def folder(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def times(folder: Path) -> dict[Path, int]:
     """Return the time of the last change of every file and folder below, in ns."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-
-
-def words_of(shown: Shown) -> list[str]:
-    """Put real names in the places of those in capitals."""
-    name = re.compile(rf"(?<![\w-])({'|'.join(NAMES)})(?![\w-])")
-    words = [name.sub(lambda found: NAMES[found[0]], word) for word in shown.words]
-    further = FURTHER.get("nightly" if "nightly" in words else words[0], ())
-    return [*words, *further]
 
 
 @pytest.mark.parametrize("shown", runs_without_a_cluster(), ids=str)

@@ -24,6 +24,7 @@ def wait_for_hpcc(lab: Lab) -> None:
     time.sleep(1)
 
 
+@pytest.mark.slow
 def test_every_node_is_measured(lab: Lab) -> None:
     with check_run(lab, "NodeSweep", **SMALL) as run:
         said = run.end()

@@ -14,7 +14,7 @@ from lab_runs import DOWN, KILL_DAEMON, CheckRun, check_run, only_run, seatrial
 from seatrial.parsers.pairsweep import parse_pairsweep
 from seatrial.system.lab import cluster
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 NODES = ["cn01", "cn02", "cn03", "cn04"]
 SLOWLY = {
@@ -36,7 +36,6 @@ def slow_link(node: str) -> Iterator[None]:
         cluster.slow_link(node, None)
 
 
-@pytest.mark.slow
 def test_slow_link_is_named_and_no_other(lab: Lab, tmp_path: Path) -> None:
     """`make accept` shows it, too; here the rows are looked at."""
     with slow_link("cn03"):
@@ -71,13 +70,9 @@ def wait_for_a_pair(run: CheckRun) -> None:
     ("where", "command", "stages"),
     [
         # What its daemon started lives on: the sweep may come to its end.
-        pytest.param(
-            *("cn03", f"{KILL_DAEMON}main", {"sweep", "after"}),
-            id="slurmd",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(*("cn03", f"{KILL_DAEMON}main", {"sweep", "after"}), id="slurmd"),
         pytest.param("cn03", f"{KILL_DAEMON}all", {"sweep"}, id="slurmd-and-its-jobs"),
-        pytest.param("head", DOWN, {"sweep"}, id="taken", marks=pytest.mark.slow),
+        pytest.param("head", DOWN, {"sweep"}, id="taken"),
     ],
 )
 def test_a_node_that_dies_in_mid_sweep_is_named_and_the_rest_is_measured(

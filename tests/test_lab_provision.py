@@ -17,7 +17,9 @@ pytestmark = pytest.mark.lab
 @pytest.mark.parametrize(
     ("foreign", "file"),
     [
-        ("sed -i 1d /etc/slurm/slurm.conf", "slurm.conf"),
+        pytest.param(
+            *("sed -i 1d /etc/slurm/slurm.conf", "slurm.conf"), marks=pytest.mark.slow
+        ),
         ("rm /etc/munge/seatrial.sha256", "munge.key"),
     ],
 )

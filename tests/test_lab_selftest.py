@@ -50,6 +50,7 @@ def test_a_fault_is_found_and_nobody_is_blamed_wrongly(lab: Lab) -> None:
     assert (FOLDER / daemon["run"] / "manifest.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_killed_self_test_lifts_its_fault(lab: Lab) -> None:
     command = ["seatrial", "selftest", "lab", "--fault", "slow-link", "--repeats", "1"]
     process = subprocess.Popen(

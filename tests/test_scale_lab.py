@@ -87,6 +87,7 @@ def test_a_step_runs_on_every_node_and_knows_its_name(scale: Lab) -> None:
     assert "MESSAGE_NODE_REGISTRATION_STATUS" in scale.ssh("mhead", "sdiag").stdout
 
 
+@pytest.mark.slow
 def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None:
     assert scale.play("lab") == 0
     kill = "sudo systemctl kill --signal=KILL slurmd@n0007"
