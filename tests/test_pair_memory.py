@@ -34,7 +34,7 @@ from seatrial.runs.sample_table import SCHEMA, read_samples, sample_block, write
 HOME = Path(__file__).resolve().parents[1]
 TOOLS = HOME / "tools"
 MOST_GROWTH_MIB = 80
-"""Growth from 1,000 to 37,000 pairs; as objects in memory they take 220 MiB."""
+"""Growth from 1,000 to 37,000 pairs; as objects in memory, 65,000 take 400 MiB."""
 
 MOST_BYTES_PER_ROW = 320
 """Growth of judge and report to 510,000 numbers; as one table they take 460 bytes."""
