@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,36 @@ def test_every_case_is_recorded(two: tuple[Run, str]) -> None:
     assert "pattern 'latency' not found" in str(reasons["Silent", "mpich"])
 
 
-def test_stacks_that_the_campaign_does_not_choose_do_not_run(
-    tmp_path: Path, console: Console
-) -> None:
-    home = write_home(tmp_path)
-    chosen = "stacks: [mpich]\nblocks: [{name: echo, checks: [Echo]}]\n"
-    write(home / "reframe-checks" / "campaigns" / "chosen.yaml", chosen)
-    path = run_campaign(order(home, "chosen", tmp_path / "results"), console)
-    ran = [(case.case, case.environment) for case in load_run(path).cases]
+WEIGHTS = """
+schema: 1
+groups: [{name: all, weight: 1, numbers: [{check: Echo}]}]
+"""
+CHOSEN = """
+stacks: [mpich]
+weights: fair
+blocks: [{name: echo, checks: [Echo], variables: {text: latency 30.0}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of some stacks, with weights and variables, of a system without criteria.
+
+    The weights change after it was ordered.
+    """
+    folder = tmp_path_factory.mktemp("chosen")
+    home = write_home(folder / "home")
+    (home / "reference-data" / "lab" / "criteria.yaml").unlink()
+    weights = home / "reference-data" / "weights" / "fair.yaml"
+    write(weights, WEIGHTS)
+    write(home / "reframe-checks" / "campaigns" / "chosen.yaml", CHOSEN)
+    ordered = order(home, "chosen", folder / "results")
+    write(weights, WEIGHTS.replace("weight: 1", "weight: 2"))
+    return run_campaign(ordered, Console(quiet=True))
+
+
+def test_stacks_that_the_campaign_does_not_choose_do_not_run(chosen: Path) -> None:
+    ran = [(case.case, case.environment) for case in load_run(chosen).cases]
     assert ran == [("Echo %x=1", "mpich"), ("Echo %x=2", "mpich")]
 
 
@@ -170,27 +193,11 @@ def test_run_keeps_what_held_when_its_numbers_were_taken(
     assert [each.limit for each in recorded.criteria] == [10]
 
 
-WEIGHTS = """
-schema: 1
-groups: [{name: all, weight: 1, numbers: [{check: Echo}]}]
-"""
-
-
-def test_weights_are_kept_from_before_the_first_number(
-    tmp_path: Path, console: Console
-) -> None:
+def test_weights_are_kept_from_before_the_first_number(chosen: Path) -> None:
     """A change of the file while the run goes on changes nothing of what it keeps."""
-    home = write_home(tmp_path / "home")
-    weights = home / "reference-data" / "weights" / "fair.yaml"
-    write(weights, WEIGHTS)
-    campaign = "weights: fair\nblocks: [{name: echo, checks: [Echo]}]\n"
-    write(home / "reframe-checks" / "campaigns" / "fair.yaml", campaign)
-    ordered = order(home, "fair", tmp_path / "results")
-    write(weights, WEIGHTS.replace("weight: 1", "weight: 2"))
-    path = run_campaign(ordered, console)
-    kept = path / "system" / "weights.yaml"
+    kept = chosen / "system" / "weights.yaml"
     assert kept.read_text() == WEIGHTS
-    manifest = load_run(path).manifest
+    manifest = load_run(chosen).manifest
     assert manifest["weights"] == {"name": "fair", "sha256": sha256_plain(kept)}
     assert manifest["checksums"]["system/weights.yaml"] == sha256_plain(kept)
 
@@ -201,11 +208,8 @@ def test_a_run_that_is_not_compared_keeps_no_weights(two: tuple[Run, str]) -> No
     assert not (run.path / "system" / "weights.yaml").exists()
 
 
-def test_system_without_criteria_runs(tmp_path: Path, console: Console) -> None:
-    home = write_home(tmp_path / "home")
-    (home / "reference-data" / "lab" / "criteria.yaml").unlink()
-    path = run_campaign(order(home, "smoke", tmp_path / "results"), console)
-    assert recorded_criteria(path) is None
+def test_system_without_criteria_runs(chosen: Path) -> None:
+    assert recorded_criteria(chosen) is None
 
 
 def test_raw_files_are_kept_and_the_stage_is_gone(two: tuple[Run, str]) -> None:
@@ -224,15 +228,24 @@ def test_raw_files_are_kept_and_the_stage_is_gone(two: tuple[Run, str]) -> None:
     assert "raw/echo-2/report.json" in run.manifest["checksums"]
 
 
-def test_debug_logs_of_reframe_are_removed(
-    home: Path, tmp_path: Path, console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def second(
+    home: Path, two: tuple[Run, str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str, Path]:
+    """A second run, what it printed, and its folder of temporary files."""
+    console = Console(record=True, force_terminal=False, width=200)
+    temporary = tmp_path_factory.mktemp("tmp")
+    planned = order(home, "smoke", two[0].path.parents[1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        patch.setattr(tempfile, "tempdir", None)
+        path = run_campaign(replace(planned, run_id="r2"), console)
+    return path, console.export_text(), temporary
+
+
+def test_debug_logs_of_reframe_are_removed(second: tuple[Path, str, Path]) -> None:
     """Listing leaves none; of a session's two ReFrame names only the large one."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    path = run_campaign(order(home, "smoke", tmp_path / "results"), console)
+    path, _, temporary = second
     text = (path / "raw" / "echo-1" / "reframe.txt").read_text()
     named = re.search(r"Log file\(s\) saved in '(.*)'", text)
     assert named
@@ -253,13 +266,10 @@ def test_lines_without_a_terminal(two: tuple[Run, str]) -> None:
     assert any(reason.startswith("  Silent failed: ") for reason in reasons)
 
 
-def test_second_run_knows_the_time_left_at_once(
-    home: Path, two: tuple[Run, str], console: Console
-) -> None:
-    results = two[0].path.parents[1]
-    planned = order(home, "smoke", results)
-    run_campaign(Order(**{**vars(planned), "run_id": "r2"}), console)
-    assert "unknown" not in console.export_text()
+def test_second_run_knows_the_time_left_at_once(second: tuple[Path, str, Path]) -> None:
+    said = second[1]
+    assert "[1/4] pass Echo" in said
+    assert "unknown" not in said
 
 
 def test_run_that_exists_is_not_touched(
@@ -287,7 +297,11 @@ def test_unknown_check_is_named(home: Path, tmp_path: Path, console: Console) ->
             "block 'one': no variable 'pauze' in Echo; `seatrial checks Echo` lists",
         ),
         ("{pauze: 1}", "block 'one': no variable 'pauze' in Echo, Silent; "),
-        ("{Echo.num_tasks: two}", "variables: ReFrame cannot list its checks: .*'two'"),
+        pytest.param(
+            "{Echo.num_tasks: two}",
+            "variables: ReFrame cannot list its checks: .*'two'",
+            marks=pytest.mark.slow,
+        ),
         ("{Echo.time_limit: two}", "variables: .* invalid duration: two"),
     ],
 )
@@ -315,45 +329,46 @@ def test_check_file_that_does_not_load_is_named(
     assert "name 'nope' is not defined" in str(raised.value)
 
 
-def test_variables_reach_the_checks(
-    home: Path, tmp_path: Path, console: Console
-) -> None:
-    run = load_run(run_campaign(order(home, "high", tmp_path), console))
-    assert set(run.measurements.collect()["value"]) == {30.0}
+def test_variables_reach_the_checks(chosen: Path) -> None:
+    assert set(load_run(chosen).measurements.collect()["value"]) == {30.0}
 
 
-@pytest.fixture
-def slurm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home whose system has a Slurm partition that no check uses, and fake Slurm."""
-    home = write_home(tmp_path / "home")
+@pytest.fixture(scope="module")
+def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, str]:
+    """A run with cn02 down, whose failed jobs Slurm cancelled; and what it printed.
+
+    Its system has a Slurm partition that no check uses; Slurm is a stand-in.
+    """
+    folder = tmp_path_factory.mktemp("slurm")
+    home = write_home(folder / "home")
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     partitions = settings["systems"][0]["partitions"]
     partitions.append({**partitions[0], "name": "slurm", "environs": []})
     partitions[1].update(scheduler="slurm", launcher="srun")
     write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    return home
-
-
-def test_absent_node_is_named_and_the_rest_runs(
-    slurm_home: Path, tmp_path: Path, console: Console
-) -> None:
+    both = "blocks: [{name: both, checks: [Echo, Silent]}]\n"
+    write(home / "reframe-checks" / "campaigns" / "both.yaml", both)
     states = "echo 'cn01|idle|none'; echo 'cn02|down*|power lost'"
-    fake_program(tmp_path / "bin", "sinfo", states)
-    run = load_run(run_campaign(order(slurm_home, "smoke", tmp_path), console))
+    fake_program(folder / "bin", "sinfo", states)
+    fake_program(folder / "bin", "sacct", "echo 'CANCELLED by 0|None'")
+    console = Console(record=True, force_terminal=False, width=200)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
+        path = run_campaign(order(home, "both", folder / "results"), console)
+    return load_run(path), console.export_text()
+
+
+def test_absent_node_is_named_and_the_rest_runs(of_slurm: tuple[Run, str]) -> None:
+    run, said = of_slurm
     assert run.manifest["nodes"][1]["state"] == "absent"
     assert run.manifest["nodes"][1]["reason"] == "down, not responding (power lost)"
-    assert "node cn02 is absent: down, not responding" in console.export_text()
+    assert "node cn02 is absent: down, not responding" in said
     raw = next(case.raw for case in run.cases if case.raw and case.result == "pass")
     assert "nodes 1" in (run.path / raw / "rfm_job.out").read_text()
 
 
-def test_slurm_reason_of_a_job_that_never_started(
-    slurm_home: Path, tmp_path: Path, console: Console
-) -> None:
-    fake_program(tmp_path / "bin", "sinfo", "echo 'cn01|idle|'; echo 'cn02|idle|'")
-    fake_program(tmp_path / "bin", "sacct", "echo 'CANCELLED by 0|None'")
-    run = load_run(run_campaign(order(slurm_home, "two", tmp_path), console))
+def test_slurm_reason_of_a_job_that_never_started(of_slurm: tuple[Run, str]) -> None:
+    run, _ = of_slurm
     expected = "the job never started within its pending limit of 5 s: CANCELLED by 0"
     reasons = {case.reason for case in run.cases if case.result == "fail"}
     assert reasons == {expected}
@@ -494,7 +509,15 @@ def test_output_folder_is_tried_before_the_first_job(
         run_campaign(order(home, "smoke", results), console)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+# Each signal, at any moment and cheaper: test_crashes.
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_interrupt_stops_reframe_and_leaves_the_run_open(
     home: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
