@@ -1,8 +1,10 @@
 """Checks of a site: one file, and metrics of its own, all the way to the report."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -44,17 +46,55 @@ RATE = Metric("oceanmodel_rate", "steps/s", "higher", "time steps", area="progra
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with the check that `seatrial new check` writes, and its program."""
-    home = write_home(tmp_path / "home", CRITERIA)
-    monkeypatch.setenv("SEATRIAL_HOME", str(home))
-    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
+    return home_in(tmp_path, monkeypatch)
+
+
+def home_in(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Write a home with the check that `seatrial new check` writes, and its program."""
+    home = write_home(folder / "home", CRITERIA)
+    patch.setenv("SEATRIAL_HOME", str(home))
+    patch.setenv("SEATRIAL_RESULTS", str(folder / "results"))
     (home / "reports").symlink_to(HOME / "reports")
-    slurm_jobs(home, tmp_path, monkeypatch)
-    fake_program(tmp_path / "bin", "scontrol", "echo cn01; echo cn02")
-    program(tmp_path, "rate: 1234.5 steps/s")
+    slurm_jobs(home, folder, patch)
+    fake_program(folder / "bin", "scontrol", "echo cn01; echo cn02")
+    program(folder, "rate: 1234.5 steps/s")
     done = command("new", "check", "OceanModel")
     assert done.exit_code == 0, done.output
     return home
+
+
+@dataclass(frozen=True)
+class Good:
+    """A folder with a home and a run; what that printed, and its ReFrame commands."""
+
+    folder: Path
+    result: Result
+    commands: list[list[str]]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Good:
+    """A run of the new check, which passed."""
+    folder = tmp_path_factory.mktemp("good")
+    commands: list[list[str]] = []
+
+    def kept(each: Session) -> list[str]:
+        commands.append(session_command(each))
+        return commands[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        home_in(folder, patch)
+        patch.setattr(session, "session_command", kept)
+        return Good(folder, run("good"), commands)
+
+
+@pytest.fixture
+def good(first: Good, monkeypatch: pytest.MonkeyPatch) -> Good:
+    """Let the commands find that run."""
+    monkeypatch.setenv("SEATRIAL_HOME", str(first.folder / "home"))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(first.folder / "results"))
+    monkeypatch.setenv("PATH", f"{first.folder / 'bin'}:{os.environ['PATH']}")
+    return first
 
 
 def program(folder: Path, says: str) -> None:
@@ -65,8 +105,8 @@ def command(*arguments: str) -> Result:
     return CliRunner().invoke(main, [*arguments])
 
 
-def run(name: str, *options: str) -> Result:
-    campaign = ("--campaign", "oceanmodel", "--run-id", name, "--repeats", "2")
+def run(name: str, *options: str, repeats: int = 2) -> Result:
+    campaign = ("--campaign", "oceanmodel", "--run-id", name, "--repeats", str(repeats))
     return command("run", "lab", *campaign, *options)
 
 
@@ -75,13 +115,13 @@ def source(home: Path) -> Path:
 
 
 def test_the_new_check_runs_and_is_judged_by_its_own_metric(
-    home: Path, tmp_path: Path
+    good: Good, tmp_path: Path
 ) -> None:
+    home = good.folder / "home"
     assert own_metrics(home / "reframe-checks" / "checks") == {RATE.name: RATE}
-    done = run("good")
-    assert done.exit_code == 0, done.output
-    assert "PASS  lab" in done.output
-    closed = load_run(tmp_path / "results" / "lab" / "good")
+    assert good.result.exit_code == 0, good.result.output
+    assert "PASS  lab" in good.result.output
+    closed = load_run(good.folder / "results" / "lab" / "good")
     assert [case.result for case in closed.cases] == ["pass", "pass"]
     assert closed.metrics[RATE.name] == RATE
     columns = ["metric", "value", "unit", "direction"]
@@ -89,9 +129,9 @@ def test_the_new_check_runs_and_is_judged_by_its_own_metric(
     assert rows == [(RATE.name, 1234.5, "steps/s", "higher")] * 2
     (finding,) = findings("good")
     assert (finding["verdict"], finding["limit"]) == ("pass", 1000.0)
-    program(tmp_path, "rate: 900 steps/s")
-    run("slow")
-    (finding,) = findings("slow")
+    more = tmp_path / "criteria.yaml"
+    more.write_text(CRITERIA.replace("1000", "1300"))
+    (finding,) = findings("good", "--criteria", str(more))
     assert finding["verdict"] == "fail"
 
 
@@ -100,7 +140,7 @@ def test_a_check_that_depends_on_another_finds_it(home: Path, tmp_path: Path) ->
     with source(home).open("a") as file:
         file.write(AFTER_ECHO)
     assert files_of(checks_dir(home), {"OceanModel"}) == [checks_dir(home)]
-    run("after")
+    run("after", repeats=1)
     closed = load_run(tmp_path / "results" / "lab" / "after")
     assert {case.check: case.result for case in closed.cases} == {
         "Echo": "pass",
@@ -108,51 +148,47 @@ def test_a_check_that_depends_on_another_finds_it(home: Path, tmp_path: Path) ->
     }
 
 
-def test_a_session_loads_the_checks_that_it_runs_alone(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands: list[list[str]] = []
-
-    def kept(each: Session) -> list[str]:
-        commands.append(session_command(each))
-        return commands[-1]
-
-    monkeypatch.setattr(session, "session_command", kept)
-    assert run("good").exit_code == 0
-    loaded = {word for words in commands for word in words if "--checkpath" in word}
+def test_a_session_loads_the_checks_that_it_runs_alone(good: Good) -> None:
+    home = good.folder / "home"
+    loaded = {
+        word for words in good.commands for word in words if "--checkpath" in word
+    }
     assert loaded == {f"--checkpath={source(home)}"}
     unknown = files_of(checks_dir(home), {"OceanModel", "MadeByAProgram"})
     assert unknown == [checks_dir(home)]
 
 
-def findings(name: str) -> list[Mapping[str, Any]]:
-    judged = command("judge", f"lab/{name}", "--format", "json")
+def findings(name: str, *options: str) -> list[Mapping[str, Any]]:
+    judged = command("judge", f"lab/{name}", "--format", "json", *options)
     found = json.loads(judged.stdout)["findings"]
     return [each for each in found if each["metric"] == RATE.name]
 
 
 def test_the_new_check_is_reported_compared_exported_planned_and_replayed(
-    home: Path, tmp_path: Path
+    good: Good, tmp_path: Path
 ) -> None:
-    run("first")
     out = tmp_path / "report"
-    done = command("report", "lab/first", "--out", str(out))
+    done = command("report", "lab/good", "--out", str(out))
     assert done.exit_code == 0, done.output
     page = (out / "report.html").read_text()
     assert "time steps" in page
     assert "OceanModel" in page
-    compared = command("compare", "a=lab/first", "b=lab/first", "--format", "json")
+    compared = command("compare", "a=lab/good", "b=lab/good", "--format", "json")
     assert RATE.name in compared.stdout, compared.output
-    exported = command("export", "lab/first", "--format", "openmetrics")
+    exported = command("export", "lab/good", "--format", "openmetrics")
     assert 'unit="steps/s"' in exported.stdout or "steps_per_s" in exported.stdout
     planned = command("plan", "lab", "--campaign", "oceanmodel", "--format", "json")
     (check,) = json.loads(planned.stdout)["cost"]["checks"]
     assert check["check"] == "OceanModel"
-    program(tmp_path, "nothing, as the recording counts")
-    run("again", "--replay", str(tmp_path / "results" / "lab" / "first"))
-    replayed = load_run(tmp_path / "results" / "lab" / "again")
+    results = good.folder / "results" / "lab"
+    program(good.folder, "nothing, as the recording counts")
+    run("again", "--replay", str(results / "good"))
+    replayed = load_run(results / "again")
     values = replayed.measurements.select("value").collect()["value"].to_list()
     assert values == [1234.5] * 2
+
+
+def test_the_new_check_is_listed_with_its_metrics(home: Path) -> None:
     rmtree(home / "reframe-checks" / "checks" / "fake")
     listed = command("checks", "--format", "json")
     (entry,) = (e for e in json.loads(listed.stdout) if e["check"] == "OceanModel")
@@ -174,7 +210,7 @@ def test_the_printed_criterion_is_valid(home: Path) -> None:
 
 def test_output_without_the_number_fails_the_case(home: Path, tmp_path: Path) -> None:
     program(tmp_path, "rate: 1 steps/s; rate: 2 steps/s")
-    run("bad")
+    run("bad", repeats=1)
     closed = load_run(tmp_path / "results" / "lab" / "bad")
     assert {case.result for case in closed.cases} == {"fail"}
     assert "expected one line" in str(closed.cases[0].reason)

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -63,6 +63,7 @@ class Count(SeatrialCheck):
 CAMPAIGNS = {
     "all": "blocks: [{name: all, checks: [Count]}]\nrepeats: 2\n",
     "again": "blocks: [{name: other, checks: [Count]}]\nrepeats: 3\n",
+    "once": "blocks: [{name: all, checks: [Count]}]\n",
 }
 
 
@@ -125,15 +126,43 @@ def nothing(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: Path
 ) -> Path:
     """A machine without Slurm and MPI; gives the folder of its runs."""
-    programs = tmp_path / "bin"
+    return use_nothing(home, tmp_path, monkeypatch, runs)
+
+
+def use_nothing(
+    home: Path, folder: Path, patch: pytest.MonkeyPatch, runs: Path
+) -> Path:
+    programs = folder / "bin"
     programs.mkdir()
     for name in ("bash", "cat", "cp"):
         (programs / name).symlink_to(shutil.which(name) or "missing")
-    monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setenv("SEATRIAL_HOME", str(home))
-    monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setenv("RUNS", str(runs))
-    return tmp_path / "results"
+    patch.setenv("PATH", str(programs))
+    patch.setenv("SEATRIAL_HOME", str(home))
+    patch.setenv("SEATRIAL_RESULTS", str(folder / "results"))
+    patch.setenv("RUNS", str(runs))
+    return folder / "results"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A replay of the measured run: what it printed, and its folder.
+
+    `ran` is how often each program had been run before.
+    """
+
+    result: Result
+    path: Path
+    ran: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def replay(
+    home: Path, measured: Path, runs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Replayed:
+    ran = {file.name: file.read_text() for file in runs.iterdir()}
+    with pytest.MonkeyPatch.context() as patch:
+        results = use_nothing(home, tmp_path_factory.mktemp("r"), patch, runs)
+        return Replayed(replayed(measured), results / "lab" / "r", ran)
 
 
 def seatrial(*arguments: str) -> Result:
@@ -162,13 +191,11 @@ def only_well(folder: Path, source: Path) -> Path:
 
 
 def test_recorded_run_is_replayed_as_it_was(
-    measured: Path, nothing: Path, runs: Path
+    measured: Path, replay: Replayed, runs: Path
 ) -> None:
-    before = {file.name: file.read_text() for file in runs.iterdir()}
-    result = replayed(measured)
-    assert result.exit_code == 1, result.output
-    assert {file.name: file.read_text() for file in runs.iterdir()} == before
-    was, now = load_run(measured), load_run(nothing / "lab" / "r")
+    assert replay.result.exit_code == 1, replay.result.output
+    assert {file.name: file.read_text() for file in runs.iterdir()} == replay.ran
+    was, now = load_run(measured), load_run(replay.path)
     assert values(now) == values(was) == {"all-1": 1.0, "all-2": 2.0}
     differ = ("run", "start_time", "replay")
     assert (
@@ -192,21 +219,19 @@ def test_recorded_run_is_replayed_as_it_was(
             assert not files[0].exists() or files[0].read_text() == files[1].read_text()
 
 
-def test_failure_is_replayed_with_status_and_standard_error(
-    measured: Path, nothing: Path
-) -> None:
-    replayed(measured)
-    cases = {case.case: case for case in load_run(nothing / "lab" / "r").cases}
+def test_failure_is_replayed_with_status_and_standard_error(replay: Replayed) -> None:
+    cases = {case.case: case for case in load_run(replay.path).cases}
     broken = str(cases["Count %how=broken"].reason)
     assert "bash: exit status 3 (job " in broken
     assert broken.endswith("standard error ends: 'no device'")
     assert "bash: no end (job " in str(cases["Count %how=killed"].reason)
 
 
-def test_every_result_is_marked(measured: Path, nothing: Path) -> None:
-    result = replayed(measured)
-    assert SAID in result.stdout.splitlines()
-    run = load_run(nothing / "lab" / "r")
+def test_every_result_is_marked(
+    measured: Path, replay: Replayed, nothing: Path
+) -> None:
+    assert SAID in replay.result.stdout.splitlines()
+    run = load_run(replay.path)
     assert run.manifest["replay"] == str(measured)
     assert {case.replay for case in run.cases} == {True}
     for case in run.cases:
@@ -215,9 +240,9 @@ def test_every_result_is_marked(measured: Path, nothing: Path) -> None:
         assert record["replay"] == str(measured / case.raw)
         script = (run.path / case.raw / "rfm_job.sh").read_text()
         assert f"\n# {SAID}. " in script
-    judgement = json.loads(seatrial("judge", "r", "--format", "json").stdout)
+    judgement = json.loads(seatrial("judge", str(run.path), "--format", "json").stdout)
     assert judgement["replay"] is True
-    report = seatrial("report", "r", "--out", str(nothing / "out"))
+    report = seatrial("report", str(run.path), "--out", str(nothing / "out"))
     assert report.stdout.splitlines()[:2] == [SAID, "verdict: fail"]
     page = (nothing / "out" / "report.html").read_text()
     assert "<title>REPLAY, FAIL: lab" in page
@@ -230,12 +255,9 @@ def test_every_result_is_marked(measured: Path, nothing: Path) -> None:
     assert properties["replay"] == "true"
 
 
-def test_replay_keeps_what_is_demanded_today(
-    measured: Path, nothing: Path, home: Path
-) -> None:
-    replayed(measured)
+def test_replay_keeps_what_is_demanded_today(replay: Replayed, home: Path) -> None:
     today = home / "reference-data" / "lab" / "criteria.yaml"
-    kept = nothing / "lab" / "r" / "system" / "criteria.yaml"
+    kept = replay.path / "system" / "criteria.yaml"
     assert kept.read_text() == today.read_text()
 
 
@@ -272,11 +294,18 @@ def test_replay_that_finds_nothing_wrong_is_undecided(
     }
 
 
-def test_replay_can_be_replayed(measured: Path, nothing: Path) -> None:
-    replayed(measured)
-    assert replayed(nothing / "lab" / "r", run_id="again").exit_code == 1
-    again = load_run(nothing / "lab" / "again")
-    assert values(again) == values(load_run(measured))
+def test_replay_can_be_replayed(
+    measured: Path, replay: Replayed, nothing: Path
+) -> None:
+    """The id of each replay says what it is."""
+    arguments = ("run", "lab", "--campaign", "all", "--replay", str(replay.path))
+    result = seatrial(*arguments, "--no-judge")
+    assert result.exit_code == 0
+    assert SAID in result.stdout
+    again = find_run(nothing, "lab/latest")
+    assert again.name.endswith("Z-all-replay")
+    assert values(load_run(again)) == values(load_run(measured))
+    assert seatrial("judge", "lab/latest").exit_code == 1
 
 
 def test_other_blocks_take_recordings_by_repeat(measured: Path, nothing: Path) -> None:
@@ -286,14 +315,6 @@ def test_other_blocks_take_recordings_by_repeat(measured: Path, nothing: Path) -
     assert {c.result for c in run.cases if c.session == "other-3"} == {"skip"}
 
 
-def test_run_id_of_a_replay_says_so(measured: Path, nothing: Path) -> None:
-    arguments = ("run", "lab", "--campaign", "all", "--replay", str(measured))
-    result = seatrial(*arguments, "--no-judge")
-    assert result.exit_code == 0
-    assert SAID in result.stdout
-    assert find_run(nothing, "lab/latest").name.endswith("Z-all-replay")
-
-
 def test_machine_that_never_saw_the_system_takes_it_from_the_run(
     home: Path, measured: Path, nothing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +322,7 @@ def test_machine_that_never_saw_the_system_takes_it_from_the_run(
     shutil.copytree(home, fresh, symlinks=True)
     shutil.rmtree(fresh / "etc")
     monkeypatch.setenv("SEATRIAL_HOME", str(fresh))
-    assert replayed(measured / "raw" / "all-1").exit_code == 1
+    assert replayed(measured / "raw" / "all-1", "once").exit_code == 1
     bare = nothing.parent / "bare"
     shutil.copytree(measured / "raw", bare)
     result = replayed(bare, run_id="r2")
@@ -317,7 +338,7 @@ def test_node_that_was_absent_is_absent_again(
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["nodes"][1] |= {"state": "absent", "reason": "down: fan"}
     write(copy / "manifest.json", json.dumps(manifest))
-    result = replayed(copy)
+    result = replayed(copy, "once")
     assert result.exit_code == 1
     assert "inventory at cn02: delivered but absent: down: fan" in result.stdout
 
@@ -331,7 +352,7 @@ def test_recording_of_fewer_nodes_is_replayed_on_as_many(
         json.dumps(settings(extras={"nodes": ["cn01", "cn02"]})),
     )
     rewrite_manifest(copy)
-    assert replayed(copy).exit_code == 3
+    assert replayed(copy, "once").exit_code == 3
 
 
 @pytest.mark.parametrize(
