@@ -61,20 +61,51 @@ def test_help_of_the_whole() -> None:
     assert "0 pass, 1 acceptance failed, 2 usage or environment, 3 undecided" in text
 
 
-@pytest.mark.parametrize(
-    ("campaign", "status", "verdict"),
-    [("smoke", 0, "PASS"), ("high", 1, "FAIL")],
-)
-def test_run_ends_with_the_verdict(campaign: str, status: int, verdict: str) -> None:
-    arguments = ("--campaign", campaign, "--run-id", "r1", "--repeats", "2")
-    result = seatrial("run", "lab", *arguments)
+@pytest.fixture(scope="module")
+def judged(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """What the failing campaign `high` printed."""
+    environment = {
+        "SEATRIAL_HOME": str(home),
+        "SEATRIAL_RESULTS": str(tmp_path_factory.mktemp("judged") / "results"),
+    }
+    arguments = ["run", "lab", "--campaign", "high", "--run-id", "r1", "--repeats", "2"]
+    return CliRunner(env=environment).invoke(main, arguments)
+
+
+@pytest.fixture(scope="module")
+def unjudged(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Result]:
+    """The results of a run of `high` that was not judged, and what it printed."""
+    results = tmp_path_factory.mktemp("unjudged") / "results"
+    environment = {"SEATRIAL_HOME": str(home), "SEATRIAL_RESULTS": str(results)}
+    arguments = ["run", "lab", "--campaign", "high", "--run-id", "r1", "--no-judge"]
+    return results, CliRunner(env=environment).invoke(main, arguments)
+
+
+@pytest.fixture
+def high(unjudged: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands find that run."""
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(unjudged[0]))
+
+
+def test_run_that_passes_ends_with_the_verdict() -> None:
+    arguments = ("--campaign", "smoke", "--run-id", "r1", "--repeats", "2")
+    check_end(seatrial("run", "lab", *arguments), "smoke", 0, "PASS")
+
+
+def test_run_that_fails_ends_with_the_verdict(judged: Result) -> None:
+    check_end(judged, "high", 1, "FAIL")
+
+
+def check_end(result: Result, campaign: str, status: int, verdict: str) -> None:
     assert result.exit_code == status, result.output
     assert f"{verdict}  lab, campaign {campaign}: " in result.stdout
     assert "results/lab/r1" in result.stdout
 
 
-def test_failing_findings_show_value_and_limit() -> None:
-    text = seatrial("run", "lab", "--campaign", "high", "--run-id", "r1").stdout
+def test_failing_findings_show_value_and_limit(judged: Result) -> None:
+    text = judged.stdout
     assert "30 us" in text
     assert "≤ 10 us" in text
     assert "failing nodes: cn01, cn02" in text
@@ -87,9 +118,8 @@ def test_too_few_repeats_are_undecided() -> None:
     assert "1 allocation; it takes at least 2" in result.stdout
 
 
-def test_run_without_judging() -> None:
-    arguments = ("run", "lab", "--campaign", "high", "--run-id", "r1", "--no-judge")
-    result = seatrial(*arguments)
+def test_run_without_judging(unjudged: tuple[Path, Result]) -> None:
+    _, result = unjudged
     assert result.exit_code == 0
     assert "FAIL  " not in result.stdout
 
@@ -106,8 +136,8 @@ def test_only_some_checks() -> None:
     ]
 
 
+@pytest.mark.usefixtures("high")
 def test_judge_in_every_format() -> None:
-    seatrial("run", "lab", "--campaign", "high", "--run-id", "r1")
     table = seatrial("judge", "lab/latest")
     assert table.exit_code == 1
     assert "FAIL  lab, campaign high" in table.stdout
@@ -176,15 +206,14 @@ def test_broken_criterion_is_found_before_the_run(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.usefixtures("high")
 def test_report_writes_and_exits_0_whatever_the_verdict(tmp_path: Path) -> None:
     repository = Path(__file__).resolve().parents[1]
     home = write_home(tmp_path / "home")
     (home / "reports").symlink_to(repository / "reports")
-    environment = {"SEATRIAL_HOME": str(home)}
-    runner = CliRunner(env=environment)
-    runner.invoke(main, ["run", "lab", "--campaign", "high", "--run-id", "r1"])
     out = tmp_path / "out"
-    result = runner.invoke(main, ["report", "lab/latest", "--out", str(out)])
+    command = ["report", "lab/latest", "--out", str(out)]
+    result = CliRunner(env={"SEATRIAL_HOME": str(home)}).invoke(main, command)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "verdict: fail",
@@ -199,16 +228,14 @@ def test_report_writes_and_exits_0_whatever_the_verdict(tmp_path: Path) -> None:
     assert (out / "report.html").stat().st_size > 1000
 
 
-def test_report_in_chosen_forms_by_other_criteria(tmp_path: Path) -> None:
-    home = write_home(tmp_path / "home")
-    runner = CliRunner(env={"SEATRIAL_HOME": str(home)})
-    runner.invoke(main, ["run", "lab", "--campaign", "high", "--run-id", "r1"])
+@pytest.mark.usefixtures("high")
+def test_report_in_chosen_forms_by_other_criteria(home: Path, tmp_path: Path) -> None:
     theirs = home / "reference-data" / "lab" / "criteria.yaml"
     mine = tmp_path / "mine.yaml"
     mine.write_text(theirs.read_text().replace("10 us", "10000000 us"))
     out = tmp_path / "out"
     options = ["--form", "csv", "--form", "md", "--criteria", str(mine)]
-    result = runner.invoke(main, ["report", "r1", "--out", str(out), *options])
+    result = seatrial("report", "r1", "--out", str(out), *options)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1:] == [
         str(out / name) for name in ("summary.md", "findings.csv", "criteria.csv")

@@ -18,6 +18,7 @@ from fake_home import CRITERIA, TOLERANT, fake_program, write, write_home
 from seatrial.campaign import remote
 from seatrial.campaign.schedule import Agenda
 from seatrial.cli import main
+from seatrial.commands import _running
 from seatrial.errors import SeatrialError
 from seatrial.runs.closed_run import load_run
 from seatrial.runs.lock import driver_lock
@@ -125,28 +126,15 @@ def test_run_comes_back_and_is_judged_here(
     assert "--no-judge" in (tmp_path / "ssh.log").read_text()
 
 
-def test_criteria_of_today_reach_the_login_node(home: Path, tmp_path: Path) -> None:
-    """ReFrame has the limits of the criteria here, not those that site.yml copied."""
-    here = home / "reference-data" / "lab"
-    there = tmp_path / "remote" / "reference-data" / "lab"
-    write(here / "criteria.yaml", CRITERIA.replace("10 us", "7 us"))
-    write(there / "old.yaml", "left over\n")
-    arguments = ["run", "lab", "--campaign", "smoke", "--run-id", "r1"]
-    process = seatrial(*arguments, "--no-judge")
-    assert process.returncode == 0, process.stderr
-    files = {file.name: file.read_text() for file in there.iterdir()}
-    assert files == {file.name: file.read_text() for file in here.iterdir()}
-    assert "[7, null, 0, us]" in files["echo.yaml"]
-
-
 def test_criteria_that_cannot_be_copied(home: Path, tmp_path: Path) -> None:
     there = tmp_path / "remote" / "reference-data" / "lab"
     shutil.rmtree(there)
     write(there, "a file in the way of the folder")
-    process = seatrial("run", "lab", "--campaign", "smoke", "--run-id", "r1")
-    assert process.returncode == 2
-    assert f"cannot copy {home}/reference-data/lab to 10.0.0.1: " in process.stderr
-    assert "[1/4]" not in process.stdout
+    begin = ["run", "lab", "--campaign", "smoke", "--run-id", "r1"]
+    done = CliRunner().invoke(main, begin)
+    assert done.exit_code == 2
+    assert f"cannot copy {home}/reference-data/lab to 10.0.0.1: " in done.stderr
+    assert not (tmp_path / "remote" / "results").exists()
 
 
 @pytest.mark.slow
@@ -198,25 +186,21 @@ def test_exit_status_of_the_other_side_passes_through(
         ('case "$*" in *"-cf"*) exit 1;; esac', "cannot copy run r1|broke off"),
     ],
 )
-def test_ssh_that_fails(home: Path, tmp_path: Path, script: str, expected: str) -> None:
-    fake_program(tmp_path / "bin", "ssh", script)
-    process = seatrial("run", "lab", "--campaign", "smoke", "--run-id", "r1")
-    assert process.returncode == 2
-    assert any(text in process.stderr for text in expected.split("|"))
-    assert "Traceback" not in process.stderr
-    assert not (tmp_path / "results" / "lab" / "r1").exists()
-
-
-def test_copy_that_is_damaged_on_the_way_does_not_count(
-    home: Path, tmp_path: Path
+def test_ssh_that_fails(
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    expected: str,
 ) -> None:
-    spoil = f"echo x >> {tmp_path}/remote/results/lab/r1/cases.json"
-    last = 'for command in "$@"; do :; done'
-    damage = f'case "$command" in tar*) {spoil};; esac'
-    fake_program(tmp_path / "bin", "ssh", f'{last}\n{damage}\nexec sh -c "$command"')
-    process = seatrial("run", "lab", "--campaign", "smoke", "--run-id", "r1")
-    assert process.returncode == 2
-    assert "cases.json: damaged on the way" in process.stderr
+    there = Remote("10.0.0.1", f"{tmp_path}/remote")
+    monkeypatch.setattr(_running, "load_remote", lambda *_: there)
+    fake_program(tmp_path / "bin", "ssh", script)
+    begin = ["run", "lab", "--campaign", "smoke", "--run-id", "r1"]
+    done = CliRunner().invoke(main, begin)
+    assert done.exit_code == 2
+    assert any(text in done.stderr for text in expected.split("|"))
+    assert "Traceback" not in done.stderr
     assert not (tmp_path / "results" / "lab" / "r1").exists()
 
 
@@ -284,16 +268,37 @@ def test_run_that_cannot_be_copied_is_fetched_by_the_command_named(
     assert ("No space left on device" in done.stderr) == (cause == "full")
     command = re.search(r"fetch it with `seatrial (run lab [^`]+)`", done.stderr)
     assert command
-    write(tmp_path / "bin" / "ssh", good)
-    again = CliRunner().invoke(main, shlex.split(command[1]))
-    assert again.exit_code == 3, "one repeat decides nothing"
+    fetch = shlex.split(command[1])
     here = tmp_path / "results" / "lab" / "r1"
+    if cause == "ssh":
+        damaged_on_the_way(tmp_path, there, fetch)
+        assert not here.exists()
+    write(tmp_path / "bin" / "ssh", good)
+    again = CliRunner().invoke(main, fetch)
+    assert again.exit_code == 3, "one repeat decides nothing"
     assert load_run(here).manifest == load_run(there).manifest
 
 
-def test_second_campaign_is_refused_on_the_login_node(
+def damaged_on_the_way(folder: Path, there: Path, fetch: list[str]) -> None:
+    """Fetch a run whose copy is damaged on the way: it does not count."""
+    whole = (there / "cases.json").read_bytes()
+    last = 'for command in "$@"; do :; done'
+    damage = f'case "$command" in tar*) echo x >> {there}/cases.json;; esac'
+    fake_program(folder / "bin", "ssh", f'{last}\n{damage}\nexec sh -c "$command"')
+    done = CliRunner().invoke(main, fetch)
+    assert done.exit_code == 2
+    assert "cases.json: damaged on the way" in done.stderr
+    (there / "cases.json").write_bytes(whole)
+
+
+def test_criteria_of_today_reach_the_login_node_which_refuses_a_second_campaign(
     home: Path, tmp_path: Path
 ) -> None:
+    """ReFrame has the limits of the criteria here, not those that site.yml copied."""
+    here = home / "reference-data" / "lab"
+    site = tmp_path / "remote" / "reference-data" / "lab"
+    write(here / "criteria.yaml", CRITERIA.replace("10 us", "7 us"))
+    write(site / "old.yaml", "left over\n")
     folder = RunFolder(tmp_path / "remote" / "results", "lab", "r0")
     folder.create(Agenda("r0", "lab", "2026-01-01T00:00:00+00:00", {}, ()).write())
     begin = ["run", "lab", "--campaign", "smoke", "--no-judge", "--run-id"]
@@ -305,6 +310,9 @@ def test_second_campaign_is_refused_on_the_login_node(
     assert allowed.returncode == 0, allowed.stderr
     (session,) = load_run(tmp_path / "results" / "lab" / "r2").manifest["sessions"]
     assert session["beside"] == ["r0"]
+    files = {file.name: file.read_text() for file in site.iterdir()}
+    assert files == {file.name: file.read_text() for file in here.iterdir()}
+    assert "[7, null, 0, us]" in files["echo.yaml"]
 
 
 def test_newest_open_run_there_is_the_newest_by_start_time(
