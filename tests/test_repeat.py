@@ -14,6 +14,7 @@ from fake_slurm import stand_in
 from judge_samples import NODES, make_run, repeats, sample
 
 import seatrial
+from seatrial.campaign import job_watch
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.node_log import attribute
 from seatrial.campaign.runner import Order, run_campaign
@@ -88,6 +89,7 @@ class Site:
         monkeypatch.setenv("SEATRIAL_HOME", str(self.home))
         monkeypatch.delenv("SEATRIAL_RESULTS", raising=False)
         write(self.home / "reframe-checks" / "campaigns" / "once.yaml", ONCE)
+        monkeypatch.setattr(job_watch, "_FIRST_LOOK_S", 0.5)
         (self.at / "after.2").write_text(DIES.format(at=self.at))
         order = Order(
             *(self.home, self.results, load_system(self.home, "lab")),
@@ -114,7 +116,6 @@ class Site:
 
 
 ONCE = """
-repeats: 2
 blocks:
   - {name: echo, checks: [Echo], variables: {max_pending_time: 10m}}
   - {name: silent, checks: [Silent]}
