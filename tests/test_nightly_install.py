@@ -19,6 +19,8 @@ from seatrial.calibration import plan as campaign_plan
 from seatrial.campaign.cost import Cost
 from seatrial.cli import main
 from seatrial.runs.pack import unpack
+from seatrial.system import login_node
+from seatrial.system.login_node import Remote
 
 SUITE = Path(__file__).resolve().parents[1]
 
@@ -354,13 +356,6 @@ def test_cost_of_the_real_campaign(
     assert 0 < found["node_hours"] <= found["budget_node_hours"]
 
 
-INVENTORY = """
-all:
-  vars: {seatrial_prefix: PREFIX}
-  children: {login: {hosts: {head: }}}
-"""
-
-
 def test_nights_of_a_system_elsewhere(
     at: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,8 +363,8 @@ def test_nights_of_a_system_elsewhere(
     prefix, here = tmp_path / "home", tmp_path / "here"
     nightly_home(here, NIGHTLY.replace("05:00", "01:00"))
     shutil.rmtree(here / "etc")
-    inventory = INVENTORY.replace("PREFIX", str(prefix))
-    write(here / "inventories" / "lab" / "hosts.yml", inventory)
+    there = Remote("head", str(prefix))
+    monkeypatch.setattr(login_node, "load_remote", lambda *_: there)
     seatrial = Path(sys.executable).with_name("seatrial")
     wrapper = f'SEATRIAL_HOME={prefix} exec {seatrial} "$@"'
     fake_program(prefix / "bin", "seatrial", wrapper)

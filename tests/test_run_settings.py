@@ -36,10 +36,14 @@ done
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home whose two nodes are trees; cn02 has older firmware."""
-    home = write_home(tmp_path / "home")
-    stand_in(tmp_path, home, monkeypatch)
-    programs, trees = tmp_path / "bin", tmp_path / "trees"
+    return home_in(tmp_path, monkeypatch)
+
+
+def home_in(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Write a home whose two nodes are trees; cn02 has older firmware."""
+    home = write_home(folder / "home")
+    stand_in(folder, home, patch)
+    programs, trees = folder / "bin", folder / "trees"
     sinfo = (programs / "sinfo").read_text().split("\n", 1)[1]
     states = "case \"$*\" in *'%N|%T') echo 'cn01|idle'; echo 'cn02|idle'; exit;; esac"
     fake_program(programs, "sinfo", f"{states}\n{sinfo}")
@@ -54,17 +58,26 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """A home, a run of it, and what the run printed."""
+    console = Console(record=True, force_terminal=False, width=200)
+    with pytest.MonkeyPatch.context() as patch:
+        home = home_in(tmp_path_factory.mktemp("settings"), patch)
+        path = run_once(home, console)
+    return home, path, console.export_text()
+
+
 def run_once(home: Path, console: Console) -> Path:
     system, campaign = load_system(home, "lab"), load_campaign(home, "smoke")
     order = Order(home, home.parent / "results", system, campaign, "r1")
     return run_campaign(order, console)
 
 
-def test_a_run_keeps_the_settings_of_its_nodes(home: Path) -> None:
-    console = Console(record=True, force_terminal=False, width=200)
-    path = run_once(home, console)
+def test_a_run_keeps_the_settings_of_its_nodes(kept: tuple[Path, Path, str]) -> None:
+    _, path, said = kept
     run = load_run(path)
-    assert "settings" not in console.export_text(), "nothing to warn of"
+    assert "settings" not in said, "nothing to warn of"
     assert run.settings is not None
     rows = run.settings.filter(key="firmware").sort("moment", "node")
     assert rows["moment"].to_list() == ["end", "end", "start", "start"]
@@ -78,8 +91,10 @@ def test_a_run_keeps_the_settings_of_its_nodes(home: Path) -> None:
     assert (finding.place, finding.verdict) == ("cn02", "fail")
 
 
-def test_raw_outputs_of_a_run_can_be_audited_again(home: Path, tmp_path: Path) -> None:
-    path = run_once(home, Console(quiet=True))
+def test_raw_outputs_of_a_run_can_be_audited_again(
+    kept: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    home, path, _ = kept
     folder = tmp_path / "raw"
     folder.mkdir()
     archive = path / "settings/end.tar.gz"
@@ -88,9 +103,9 @@ def test_raw_outputs_of_a_run_can_be_audited_again(home: Path, tmp_path: Path) -
     hardware.parent.mkdir(parents=True)
     hardware.write_text(DECLARED)
     runner = CliRunner(env={"SEATRIAL_HOME": str(home), "COLUMNS": "150"})
-    done = runner.invoke(main, ["audit", "lab", "--raw", str(folder)])
-    assert done.exit_code == 1, done.output
-    assert "20.42.1000" in done.output
+    audit = runner.invoke(main, ["audit", "lab", "--raw", str(folder)])
+    assert audit.exit_code == 1, audit.output
+    assert "20.42.1000" in audit.output
 
 
 def test_nodes_that_cannot_be_read_do_not_end_a_run(home: Path, tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from fake_home import write_home
 
+from seatrial.calibration import selftest_faults
 from seatrial.calibration.selftest import (
     CONTROL,
     Trial,
@@ -301,14 +303,6 @@ def inventory(home: Path, variables: str = "") -> Path:
 ENTRY = "name: hole, what: a hole, node: cn02, plant: touch {}, lift: rm -f {}"
 
 
-def test_other_systems_refuse_unless_their_inventory_allows(home: Path) -> None:
-    inventory(home)
-    with pytest.raises(SeatrialError) as told:
-        known_faults(home, "sea")
-    assert "system 'sea' allows no self-test" in str(told.value)
-    assert "selftest_faults" in str(told.value)
-
-
 def test_an_inventory_describes_faults_by_commands(home: Path, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     entry = ENTRY.format(mark, mark)
@@ -337,16 +331,25 @@ def test_an_inventory_describes_faults_by_commands(home: Path, tmp_path: Path) -
     ],
 )
 def test_faults_badly_described_are_refused(
-    described: str, expected: str, home: Path
+    described: str, expected: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inventory(home, f"selftest_faults: {described}\n".replace("{}", "x"))
+    describe(home, described.replace("{}", "x"), monkeypatch)
     with pytest.raises(SeatrialError, match=expected):
         known_faults(home, "sea")
 
 
-def test_a_command_that_fails_says_what_it_said(home: Path) -> None:
+def describe(home: Path, faults: str, patch: pytest.MonkeyPatch) -> None:
+    """Let an inventory have faults, as if Ansible had read it."""
+    inventory(home)
+    read = {selftest_faults.VARIABLE: yaml.safe_load(faults)}
+    patch.setattr(selftest_faults, "login_variables", lambda *_: read)
+
+
+def test_a_command_that_fails_says_what_it_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entry = ENTRY.format("/nowhere/at/all", "x")
-    inventory(home, f"selftest_faults: [{{{entry}}}]\n")
+    describe(home, f"[{{{entry}}}]", monkeypatch)
     (fault,) = known_faults(home, "sea").values()
     with pytest.raises(SeatrialError, match=r"exit status 1: .*No such file"):
         fault.plant()
@@ -361,15 +364,18 @@ def command(home: Path, *arguments: str) -> Any:
     )
 
 
-def test_the_command_refuses_a_system_that_allows_nothing(home: Path) -> None:
+def test_other_systems_refuse_unless_their_inventory_allows(home: Path) -> None:
     inventory(home)
     result = command(home, "sea")
     assert result.exit_code == 2
-    assert "allows no self-test" in result.stderr
+    assert "system 'sea' allows no self-test" in result.stderr
+    assert "selftest_faults" in result.stderr
 
 
-def test_the_command_knows_its_faults(home: Path) -> None:
-    inventory(home, f"selftest_faults: [{{{ENTRY.format('x', 'x')}}}]\n")
+def test_the_command_knows_its_faults(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe(home, f"[{{{ENTRY.format('x', 'x')}}}]", monkeypatch)
     result = command(home, "sea", "--fault", "iceberg")
     assert result.exit_code == 2
     assert "no such fault; expected one of hole" in result.stderr
