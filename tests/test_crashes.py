@@ -45,7 +45,7 @@ from seatrial.runs.ledger_entries import parse_ledger
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import open_runs
 
-SOME_STEPS = 15
+SOME_STEPS = 8
 SEED = 20261122
 WORKERS = 2
 TRIES = {
@@ -197,7 +197,7 @@ def time_of_a_run(scene: Scene) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(
     folder: Path, undisturbed: dict[int, Run], kills: int
 ) -> None:
@@ -321,7 +321,7 @@ def test_second_driver_at_every_step(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("moments", [8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_interrupted_at_random_moments(
     folder: Path, undisturbed: dict[int, Run], number: signal.Signals, moments: int
 ) -> None:
