@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_home import CRITERIA, TOLERANT, fake_program, write, write_home
+from fake_home import TOLERANT, fake_program, write, write_home
 
 from seatrial.campaign import remote
 from seatrial.campaign.schedule import Agenda
@@ -115,14 +117,25 @@ def test_unknown_system(home: Path) -> None:
 def test_run_comes_back_and_is_judged_here(
     home: Path, tmp_path: Path, campaign: str, status: int, verdict: str
 ) -> None:
+    """Beside another run, by the criteria here, not those that site.yml copied."""
+    criteria = home / "reference-data" / "lab"
+    copied = tmp_path / "remote" / "reference-data" / "lab"
+    write(criteria / "criteria.yaml", TOLERANT.replace("10 us", "7 us"))
+    write(copied / "old.yaml", "left over\n")
     arguments = ["run", "lab", "--campaign", campaign, "--run-id", "r1"]
-    process = seatrial(*arguments, "--repeats", "2")
+    with at_work(tmp_path / "remote" / "results", "r0"):
+        process = seatrial(*arguments, "--repeats", "2", "--beside")
     assert process.returncode == status, process.stderr
     assert "[1/8] pass Echo" in process.stdout, "4 cases, each twice"
     assert f"{verdict}  lab, campaign {campaign}" in process.stdout
     here = tmp_path / "results" / "lab" / "r1"
     there = tmp_path / "remote" / "results" / "lab" / "r1"
-    assert load_run(here).manifest == load_run(there).manifest
+    manifest = load_run(here).manifest
+    assert manifest == load_run(there).manifest
+    assert {tuple(each["beside"]) for each in manifest["sessions"]} == {("r0",)}
+    files = {file.name: file.read_text() for file in copied.iterdir()}
+    assert files == {file.name: file.read_text() for file in criteria.iterdir()}
+    assert "[7, null, 0, us]" in files["echo.yaml"]
     assert "--no-judge" in (tmp_path / "ssh.log").read_text()
 
 
@@ -291,28 +304,15 @@ def damaged_on_the_way(folder: Path, there: Path, fetch: list[str]) -> None:
     (there / "cases.json").write_bytes(whole)
 
 
-def test_criteria_of_today_reach_the_login_node_which_refuses_a_second_campaign(
+def test_second_campaign_is_refused_on_the_login_node(
     home: Path, tmp_path: Path
 ) -> None:
-    """ReFrame has the limits of the criteria here, not those that site.yml copied."""
-    here = home / "reference-data" / "lab"
-    site = tmp_path / "remote" / "reference-data" / "lab"
-    write(here / "criteria.yaml", CRITERIA.replace("10 us", "7 us"))
-    write(site / "old.yaml", "left over\n")
-    folder = RunFolder(tmp_path / "remote" / "results", "lab", "r0")
-    folder.create(Agenda("r0", "lab", "2026-01-01T00:00:00+00:00", {}, ()).write())
-    begin = ["run", "lab", "--campaign", "smoke", "--no-judge", "--run-id"]
-    with driver_lock(folder.path):
-        refused = seatrial(*begin, "r1")
-        allowed = seatrial(*begin, "r2", "--beside")
+    with at_work(tmp_path / "remote" / "results", "r0"):
+        refused = seatrial(
+            "run", "lab", "--campaign", "smoke", "--no-judge", "--run-id", "r1"
+        )
     assert refused.returncode == 2
     assert "run r0 of system 'lab' is at work since" in refused.stderr
-    assert allowed.returncode == 0, allowed.stderr
-    (session,) = load_run(tmp_path / "results" / "lab" / "r2").manifest["sessions"]
-    assert session["beside"] == ["r0"]
-    files = {file.name: file.read_text() for file in site.iterdir()}
-    assert files == {file.name: file.read_text() for file in here.iterdir()}
-    assert "[7, null, 0, us]" in files["echo.yaml"]
 
 
 def test_newest_open_run_there_is_the_newest_by_start_time(
@@ -338,6 +338,15 @@ def test_unknown_system_on_the_command_line(home: Path) -> None:
     result = CliRunner().invoke(main, ["run", "lba", "--campaign", "smoke"])
     assert result.exit_code == 2
     assert "unknown system 'lba'; known systems: lab" in result.stderr
+
+
+@contextmanager
+def at_work(results: Path, name: str) -> Iterator[None]:
+    """Let a driver be at work on a run."""
+    folder = RunFolder(results, "lab", name)
+    folder.create(Agenda(name, "lab", "2026-01-01T00:00:00+00:00", {}, ()).write())
+    with driver_lock(folder.path):
+        yield
 
 
 def seatrial(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from criteria_samples import criteria
-from fake_home import CRITERIA, SETTINGS, fake_program, write, write_home
+from fake_home import CRITERIA, SETTINGS, SYSTEM, fake_program, write, write_home
 from rich.console import Console
 
-from seatrial.campaign import collect, job_watch
+from seatrial.campaign import collect, job_watch, session
 from seatrial.campaign.campaign_file import load_campaign
 from seatrial.campaign.runner import Order, resume_run, run_campaign
 from seatrial.checks.replay import staged
+from seatrial.cli import main
 from seatrial.errors import SeatrialError
 from seatrial.judge.judge import judge
 from seatrial.plain_files import sha256_plain
@@ -180,13 +182,32 @@ def test_a_killed_run_is_resumed(
     assert events == ["started", "resumed", "closed"]
 
 
-def test_resuming_goes_by_the_agenda(
-    home: Path, killed: RunFolder, console: Console
-) -> None:
+@pytest.fixture(scope="module")
+def changed(left_behind: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that was left behind, resumed after much had changed.
+
+    Its campaign, its criteria and its system are others, and it is noted that cn02 was
+    down in a closed session.
+    """
+    folder = tmp_path_factory.mktemp("changed")
+    home = write_home(folder / "home")
+    new = LONG.replace("1", "5")
+    write(home / "reframe-checks" / "campaigns" / "long.yaml", new)
+    write(home / "reference-data" / "lab" / "criteria.yaml", CRITERIA + "# now\n")
+    file = home / "etc" / "lab" / "system.json"
+    before = json.loads(file.read_text())
+    write(file, json.dumps({**before, "description": "with other firmware"}))
+    shutil.copytree(left_behind, folder / "results")
+    run = RunFolder(folder / "results", "lab", "r1")
+    closed = run.path / "sessions" / "echo.2-1.json"
+    record = json.loads(closed.read_text())
+    closed.write_text(json.dumps({**record, "absent": {"cn02": "down"}}))
+    return resume_run(home, load_system(home, "lab"), run, Console(quiet=True))
+
+
+def test_resuming_goes_by_the_agenda(changed: Path) -> None:
     """A campaign that was changed meanwhile does not change the run."""
-    write(home / "reframe-checks" / "campaigns" / "long.yaml", LONG.replace("1", "5"))
-    run = load_run(resume_run(home, load_system(home, "lab"), killed, console))
-    assert len(run.manifest["sessions"]) == 4
+    assert len(load_run(changed).manifest["sessions"]) == 4
 
 
 @pytest.mark.parametrize("what", ["raw", "table", "missing"])
@@ -279,7 +300,9 @@ done
 """
 
 
-@pytest.mark.parametrize(("max_jobs", "expected"), [(1, 1), (4, 4)])
+@pytest.mark.parametrize(
+    ("max_jobs", "expected"), [pytest.param(1, 1, marks=pytest.mark.slow), (4, 4)]
+)
 def test_the_queue_never_holds_more_jobs_than_allowed(
     home: Path,
     tmp_path: Path,
@@ -288,7 +311,7 @@ def test_the_queue_never_holds_more_jobs_than_allowed(
     max_jobs: int,
     expected: int,
 ) -> None:
-    """On 500 nodes 20 checks are 20 jobs for each MPI stack, not 10,000."""
+    """On 500 nodes 8 checks are 8 jobs for each MPI stack, not 4,000."""
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     partition = settings["systems"][0]["partitions"][0]
     partition.update(scheduler="slurm", environs=["openmpi"], max_jobs=100)
@@ -297,7 +320,7 @@ def test_the_queue_never_holds_more_jobs_than_allowed(
     described["nodes"] = [{"name": f"cn{n:03}", "facts": {}} for n in range(1, 501)]
     write(home / "etc" / "lab" / "system.json", json.dumps(described))
     checks = home / "reframe-checks" / "checks" / "fake" / "fake.py"
-    more = "\n\n@rfm.simple_test\nclass Many(Base):\n    y = parameter(range(20))\n"
+    more = "\n\n@rfm.simple_test\nclass Many(Base):\n    y = parameter(range(8))\n"
     checks.write_text(checks.read_text() + more)
     campaign = f"max_jobs: {max_jobs}\nblocks: [{{name: many, checks: [Many]}}]\n"
     write(home / "reframe-checks" / "campaigns" / "many.yaml", campaign)
@@ -311,19 +334,14 @@ def test_the_queue_never_holds_more_jobs_than_allowed(
     fake_program(programs, "squeue", "true")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     run = load_run(run_campaign(order(home, "many", tmp_path / "results"), console))
-    assert [case.result for case in run.cases] == ["pass"] * 20
+    assert [case.result for case in run.cases] == ["pass"] * 8
     held = [int(line) for line in log.read_text().split()]
-    assert len(held) == 20
+    assert len(held) == 8
     assert max(held) == expected
 
 
-def test_a_node_that_was_away_for_a_part_was_absent(
-    home: Path, killed: RunFolder, console: Console
-) -> None:
-    for file in (killed.path / "sessions").glob("echo.2-1.json"):
-        record = json.loads(file.read_text())
-        file.write_text(json.dumps({**record, "absent": {"cn02": "down"}}))
-    run = load_run(resume_run(home, load_system(home, "lab"), killed, console))
+def test_a_node_that_was_away_for_a_part_was_absent(changed: Path) -> None:
+    run = load_run(changed)
     assert [(n["name"], n["state"], n["reason"]) for n in run.manifest["nodes"]] == [
         ("cn01", "present", ""),
         ("cn02", "absent", "in 1 of 4 sessions: down"),
@@ -331,25 +349,15 @@ def test_a_node_that_was_away_for_a_part_was_absent(
     assert judge(run, criteria()).verdict == "fail"
 
 
-def test_what_the_system_was_like_before_is_kept(
-    home: Path, killed: RunFolder, console: Console
-) -> None:
-    file = home / "etc" / "lab" / "system.json"
-    before = json.loads(file.read_text())
-    write(file, json.dumps({**before, "description": "with other firmware"}))
-    path = resume_run(home, load_system(home, "lab"), killed, console)
-    kept = path / "system"
-    assert json.loads((kept / "system.json").read_text()) == before
+def test_what_the_system_was_like_before_is_kept(changed: Path) -> None:
+    kept = changed / "system"
+    assert json.loads((kept / "system.json").read_text()) == SYSTEM
     later = json.loads((kept / "start-2" / "system.json").read_text())
     assert later["description"] == "with other firmware"
 
 
-def test_what_the_system_had_to_reach_before_is_kept(
-    home: Path, killed: RunFolder, console: Console
-) -> None:
-    write(home / "reference-data" / "lab" / "criteria.yaml", CRITERIA + "# now\n")
-    path = resume_run(home, load_system(home, "lab"), killed, console)
-    kept = path / "system"
+def test_what_the_system_had_to_reach_before_is_kept(changed: Path) -> None:
+    kept = changed / "system"
     assert (kept / "criteria.yaml").read_text() == CRITERIA
     assert (kept / "start-2" / "criteria.yaml").read_text() == CRITERIA + "# now\n"
 
@@ -400,10 +408,12 @@ def test_nodes_are_looked_at_before_each_session(
     )
     fake_program(programs, "squeue", "true")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    run = load_run(run_campaign(order(home, "two", tmp_path / "results"), console))
+    campaign = "repeats: 3\nblocks: [{name: echo, checks: [{Echo: {x: [1]}}]}]\n"
+    write(home / "reframe-checks" / "campaigns" / "three.yaml", campaign)
+    run = load_run(run_campaign(order(home, "three", tmp_path / "results"), console))
     first, *later = [each["absent"] for each in run.manifest["sessions"]]
     assert first == {}
-    assert later == [{"cn02": "down (power)"}] * 3
+    assert later == [{"cn02": "down (power)"}] * 2
     assert console.export_text().count("node cn02 is absent: down (power)") == 1
 
 
@@ -444,6 +454,7 @@ def test_a_session_whose_jobs_slurm_lost_starts_anew(
     fake_program(programs, "squeue", "true")
     fake_program(programs, "scancel", "true")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(session, "_STOP_S", 2.0)
     monkeypatch.setattr(job_watch, "LOST_AFTER_S", 3.0)
     monkeypatch.setattr(job_watch, "_NEXT_LOOK_S", 1.0)
     run = load_run(run_campaign(order(home, "smoke", tmp_path / "results"), console))
@@ -495,16 +506,8 @@ def test_big_raw_files_are_compressed_and_replayed(big: Run, tmp_path: Path) -> 
 def test_bad_ways_to_resume(
     home: Path, tmp_path: Path, options: list[str], expected: str
 ) -> None:
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "seatrial"),
-            *("run", "lab", "--results", str(tmp_path / "results"), *options),
-        ],
-        env={**os.environ, "SEATRIAL_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    command = ["run", "lab", "--results", str(tmp_path / "results"), *options]
+    done = CliRunner(env={"SEATRIAL_HOME": str(home)}).invoke(main, command)
+    assert done.exit_code == 2
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
