@@ -27,6 +27,7 @@ SUITE = Path(__file__).resolve().parents[1]
 MINE = "# mine\r\n0 3 * * * backup"
 """A scrontab without a final newline."""
 
+CAMPAIGN_COST = campaign_plan.campaign_cost
 COST = Cost(
     sessions=2,
     jobs=4,
@@ -337,6 +338,15 @@ def test_plan_of_a_campaign_that_cannot_run(
     assert is_untouched(at)
 
 
+def test_cost_before_the_first_night(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks state their times: two cases with each of two stacks, of 5 s."""
+    monkeypatch.setattr(campaign_plan, "campaign_cost", CAMPAIGN_COST)
+    found = json.loads(call("plan", "lab", "--format", "json"))
+    assert (found["nights"], found["nothing"], found["problems"]) == (0, {}, [])
+    assert found["node_hours"] == pytest.approx(4 * 2 * 5 / 3600)
+
+
+@pytest.mark.slow
 def test_cost_of_the_real_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
