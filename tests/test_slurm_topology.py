@@ -14,7 +14,7 @@ from rich.console import Console
 from sweep_samples import BW_MB_PER_S, LATENCY_US, names
 
 from seatrial.campaign.campaign_file import load_campaign
-from seatrial.campaign.runner import Order, _other_leafs, run_campaign
+from seatrial.campaign.runner import Order, run_campaign
 from seatrial.fabric.records import Fabric, write_fabric
 from seatrial.judge.joint_runs import leafs_of
 from seatrial.judge.judge import judge
@@ -157,13 +157,15 @@ def test_a_run_keeps_the_leafs_of_its_start(
 
     fabric = Fabric((), (), leafs={"cn1": ("f1",), "cn2": ("f1", "f2")})
     write_fabric(site.home / "etc/lab/fabric.json", fabric)
-    known = _other_leafs(system, console)
-    assert known == {"cn1": "f1", "cn2": "f1+f2"}, "before Slurm"
+    run = site.run("fabric", console)
+    known = leafs_of(run.manifest["nodes"])
+    assert known == {"cn1": "leaf f1", "cn2": "leaf f1+f2"}, "before Slurm"
     assert "no leaf is known of cn[3-4]: the fabric has" in console.export_text()
 
     site.describe({"cn4": "l9"})
-    described = load_system(site.home, "lab")
-    assert _other_leafs(described, console) == {}, "the inventory wins"
+    run = site.run("r2", console)
+    assert leafs_of(run.manifest["nodes"]) == {"cn4": "leaf l9"}, "the inventory wins"
+    assert "leafs" not in run.manifest["starts"][0]
     assert "no leaf is known" not in console.export_text()
 
 
