@@ -13,8 +13,10 @@ from click.testing import CliRunner, Result
 from fake_home import SETTINGS, write, write_home
 from reframe_runs import CHECKS, HOME, OURS
 
+from seatrial.checks import catalogue as checks_catalogue
 from seatrial.checks.catalogue import Entry, catalogue, format_catalogue
 from seatrial.checks.experiments import EXPERIMENTS
+from seatrial.checks.listing import describe_checks
 from seatrial.checks.sources import variables_of
 from seatrial.cli import main
 from seatrial.criteria.published import load_published
@@ -80,6 +82,25 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEATRIAL_HOME", str(home))
     monkeypatch.setenv("SEATRIAL_RESULTS", str(tmp_path / "results"))
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    return home
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The cases of the check, which ReFrame describes in seconds."""
+    folder = tmp_path_factory.mktemp("described")
+    write(folder / "fake.py", CHECK)
+    return describe_checks(folder, HOME)
+
+
+@pytest.fixture
+def described_home(
+    home: Path, described: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The home with its check, which ReFrame has described already."""
+    file = str(home / "reframe-checks" / "checks" / "fake" / "fake.py")
+    cases = [{**case, "@file": file} for case in described]
+    monkeypatch.setattr(checks_catalogue, "describe_checks", lambda *_: cases)
     return home
 
 
@@ -178,7 +199,7 @@ def test_entry_is_what_the_check_states(home: Path) -> None:
     assert entries() == [ENTRY]
 
 
-def test_table_says_the_same_shortly(home: Path) -> None:
+def test_table_says_the_same_shortly(described_home: Path) -> None:
     text = " ".join(checks().stdout.split())
     for said in (
         "latency (us, lower)",
@@ -189,7 +210,7 @@ def test_table_says_the_same_shortly(home: Path) -> None:
         assert said in text
 
 
-def test_csv_has_a_row_for_each(home: Path) -> None:
+def test_csv_has_a_row_for_each(described_home: Path) -> None:
     (row,) = csv.DictReader(io.StringIO(checks("--format", "csv").stdout))
     assert row == {
         **{key: str(value) for key, value in ENTRY.items()},
@@ -203,32 +224,51 @@ def test_csv_has_a_row_for_each(home: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("found", "replaced", "expected"),
-    [
-        ('tool = "echo"', "", "Fake: tool is missing"),
-        ('tool = "echo"', 'tool = ""', "Fake: tool is missing"),
-        ('experiments = ("E05", "E48")', "", "Fake: experiments is missing"),
-        ("typical_s = 7", "", "Fake: typical_s is missing"),
-        ("    '''How fast", "    say = '''How fast", "Fake: question is missing"),
-        ("and why?", "and why.", "opens with 'How fast is it, and why.': ask"),
-        ("judged = [", "other = [", "Fake: judged is missing"),
-        ('tags = {"network", "compute"}', "", "Fake: tags is missing"),
-        ("E48", "E49", "Fake: experiments: E49: expected E01 to E48"),
-        ("latency_8B", "speed_8B", "Fake: judged: unknown metric 'speed_8B'"),
-        ("latency_8B", "latency_8X", "Fake: judged: not a message size: '8X'"),
-        ("import reframe", "import nothing, reframe", "cannot load every check"),
-    ],
-)
-def test_check_that_leaves_something_out_is_refused(
-    home: Path, found: str, replaced: str, expected: str
-) -> None:
-    assert CHECK.count(found) == 1
-    source = CHECK.replace(found, replaced)
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The catalogue of a check for each way to leave something out, FakeA to FakeK."""
+    home = write_home(tmp_path_factory.mktemp("refused"))
+    for name, (found, replaced, _) in LEFT_OUT.items():
+        assert CHECK.count(found) == 1
+        source = CHECK.replace(found, replaced).replace("class Fake(", f"class {name}(")
+        write(home / "reframe-checks" / "checks" / "fake" / f"{name}.py", source)
+    runner = CliRunner(env={"SEATRIAL_HOME": str(home)})
+    return runner.invoke(main, ["checks"])
+
+
+LEFT_OUT = {
+    "FakeA": ('tool = "echo"', "", "tool is missing"),
+    "FakeB": ('tool = "echo"', 'tool = ""', "tool is missing"),
+    "FakeC": ('experiments = ("E05", "E48")', "", "experiments is missing"),
+    "FakeD": ("typical_s = 7", "", "typical_s is missing"),
+    "FakeE": ("    '''How fast", "    say = '''How fast", "question is missing"),
+    "FakeF": (
+        *("and why?", "and why."),
+        "its docstring opens with 'How fast is it, and why.': ask",
+    ),
+    "FakeG": ("judged = [", "other = [", "judged is missing"),
+    "FakeH": ('tags = {"network", "compute"}', "", "tags is missing"),
+    "FakeI": ("E48", "E49", "experiments: E49: expected E01 to E48"),
+    "FakeJ": ("latency_8B", "speed_8B", "judged: unknown metric 'speed_8B'"),
+    "FakeK": ("latency_8B", "latency_8X", "judged: not a message size: '8X'"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_check_that_leaves_something_out_is_refused(refused: Result, name: str) -> None:
+    assert refused.exit_code == 2
+    assert "Traceback" not in refused.output
+    (line,) = (row for row in refused.stderr.splitlines() if f": {name}: " in row)
+    *_, expected = LEFT_OUT[name]
+    assert f"fake/{name}.py: {name}: {expected}" in line
+
+
+def test_check_that_cannot_be_loaded_is_refused(home: Path) -> None:
+    source = CHECK.replace("import reframe", "import nothing, reframe")
     write(home / "reframe-checks" / "checks" / "fake" / "fake.py", source)
     result = checks()
     assert result.exit_code == 2
-    assert expected in result.stderr
+    assert "cannot load every check" in result.stderr
     assert "Traceback" not in result.output
 
 
@@ -239,7 +279,9 @@ def case(**values: Any) -> dict[str, Any]:
     return plain | values
 
 
-def test_time_is_the_median_of_what_was_measured(home: Path, tmp_path: Path) -> None:
+def test_time_is_the_median_of_what_was_measured(
+    described_home: Path, tmp_path: Path
+) -> None:
     run = tmp_path / "results" / "lab" / "r1"
     write(run / "manifest.json", "{}")
     cases = [
@@ -258,19 +300,19 @@ def test_time_is_the_median_of_what_was_measured(home: Path, tmp_path: Path) -> 
     assert entries("--system", "other") == [{**entry, "cases": 4}]
 
 
-def test_cases_are_those_of_the_system(home: Path) -> None:
+def test_cases_are_those_of_the_system(described_home: Path) -> None:
     settings: dict[str, Any] = json.loads(json.dumps(SETTINGS))
     settings["systems"][0]["partitions"][0]["features"] = ["slurm"]
     settings["environments"][0]["features"] = ["mpi", "a"]
     settings["environments"][1]["features"] = ["b"]
-    write(home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
+    write(described_home / "etc" / "lab" / "settings.yaml", json.dumps(settings))
     (entry,) = entries("--system", "lab")
     assert entry == {**ENTRY, "cases": 2 * 2 + 2}
     text = " ".join(checks("--system", "lab").stdout.split())
     assert re.search(r"6 7 s stated E05", text)
 
 
-def test_unknown_system_is_refused(home: Path) -> None:
+def test_unknown_system_is_refused(described_home: Path) -> None:
     result = checks("--system", "lba")
     assert result.exit_code == 2
     assert "unknown system 'lba'; known systems: lab" in result.stderr
