@@ -280,111 +280,89 @@ def test_failure_names_keys_that_are_not_trusted(prefix: Path) -> None:
 # ---- The role as Ansible reads it
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"mpi_stacks": [{"name": "lam", "provider": "spack"}]}, "has no apps/lam;"),
-        ({"seatrial_system": "none"}, "has no systems/none; it has apps/"),
-        ({"spack_environments": ["fabrik"]}, "has no fabrik; it has apps/"),
-    ],
-)
+def play_on(
+    folder: Path, hosts: dict[str, dict[str, Any]], **play: Any
+) -> subprocess.CompletedProcess[str]:
+    """Play on this machine by several names, each with variables of its own."""
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    play |= {"hosts": "all", "connection": "local", "gather_facts": False}
+    (folder / "play.yml").write_text(yaml.safe_dump([play]))
+    return run(
+        Path(sys.executable).with_name("ansible-playbook"),
+        *("-i", folder / "hosts.yml", "-e", f"spack_checkout={HOME}"),
+        folder / "play.yml",
+        ANSIBLE_ROLES_PATH=str(ROLES),
+        ANSIBLE_CALLBACK_RESULT_FORMAT="json",
+    )
+
+
 def test_unknown_environment_or_system_is_named_with_the_known_ones(
-    wrong: dict[str, Any], named: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     variables = {"mpi_stacks": [], "seatrial_system": "lab", "seatrial_prefix": "/x"}
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars": {**variables, **wrong},
-        "tasks": [
-            {"ansible.builtin.include_role": {"name": "spack", "tasks_from": "known"}}
-        ],
+    wrong: dict[str, dict[str, Any]] = {
+        "apps/lam": {"mpi_stacks": [{"name": "lam", "provider": "spack"}]},
+        "systems/none": {"seatrial_system": "none"},
+        "fabrik": {"spack_environments": ["fabrik"]},
     }
-    playbook = tmp_path / "known.yml"
-    playbook.write_text(yaml.safe_dump([play]))
-    done = run(
-        Path(sys.executable).with_name("ansible-playbook"),
-        *("-e", f"spack_checkout={HOME}", playbook),
-        ANSIBLE_ROLES_PATH=str(ROLES),
-    )
+    hosts = {Path(named).name: variables | each for named, each in wrong.items()}
+    role = {"name": "spack", "tasks_from": "known"}
+    done = play_on(tmp_path, hosts, tasks=[{"ansible.builtin.include_role": role}])
     assert done.returncode == 2
-    text = re.sub(r"\s+", " ", done.stdout)
-    assert named in text
-    assert "apps/openmpi, fabric, mpi, systems/lab, systems/sample;" in text
+    said = dict(re.findall(r"^fatal: \[(\w+)\]: FAILED! => (.*)", done.stdout, re.M))
+    known = "apps/openmpi, fabric, mpi, systems/lab, systems/sample;"
+    for named in wrong:
+        words = said[Path(named).name]
+        assert f"has no {named}; it has apps/" in words
+        assert known in words
 
 
-@pytest.mark.parametrize(
-    ("only", "installed"),
-    [
-        ([], {"apps/openmpi": [], "apps/mpich": [], "fabric": []}),
-        (
-            ["hpcc"],
-            {
-                "apps/openmpi": ["hpcc", "openmpi"],
-                "apps/mpich": ["hpcc", "mpich"],
-                "fabric": [],
-            },
-        ),
-    ],
-)
-def test_chosen_packages_are_those_with_an_mpi(
-    only: list[str], installed: dict[str, list[str]], tmp_path: Path
-) -> None:
+def test_chosen_packages_are_those_with_an_mpi(tmp_path: Path) -> None:
     stacks = [
         {"name": "openmpi", "provider": "spack"},
         {"name": "other", "provider": "spack", "mpi": "mpich"},
         {"name": "third", "provider": "distribution"},
     ]
-    found = tmp_path / "found.json"
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars": {
-            "mpi_stacks": stacks,
-            "spack_only": only,
-            "spack_environments": ["fabric"],
+    variables = {"mpi_stacks": stacks, "spack_environments": ["fabric"]}
+    packages = "{{ [inventory_hostname, item, __spack_packages] | to_json }}"
+    done = play_on(
+        tmp_path,
+        {
+            "everything": {**variables, "spack_only": []},
+            "one": {**variables, "spack_only": ["hpcc"]},
         },
-        "vars_files": [str(ROLES / "spack/vars/main.yml")],
-        "tasks": [
-            {
-                "ansible.builtin.lineinfile": {
-                    "path": str(found),
-                    "create": True,
-                    "mode": "0644",
-                    "line": "{{ [item, __spack_packages] | to_json }}",
-                },
-                "loop": "{{ __spack_wanted }}",
-            }
+        vars_files=[str(ROLES / "spack/vars/main.yml")],
+        tasks=[
+            {"ansible.builtin.debug": {"msg": packages}, "loop": "{{ __spack_wanted }}"}
         ],
-    }
-    playbook = tmp_path / "chosen.yml"
-    playbook.write_text(yaml.safe_dump([play]))
-    done = run(
-        Path(sys.executable).with_name("ansible-playbook"),
-        *("-e", f"spack_checkout={HOME}", playbook),
     )
     assert done.returncode == 0, done.stdout
-    lines = found.read_text().splitlines()
-    assert dict(json.loads(line) for line in lines) == installed
+    messages = re.findall(r'"msg": (".*")', done.stdout)
+    found = [json.loads(json.loads(message)) for message in messages]
+    assert sorted(found) == [
+        ["everything", "apps/mpich", []],
+        ["everything", "apps/openmpi", []],
+        ["everything", "fabric", []],
+        ["one", "apps/mpich", ["hpcc", "mpich"]],
+        ["one", "apps/openmpi", ["hpcc", "openmpi"]],
+        ["one", "fabric", []],
+    ]
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({}, None),
-        ({"spack_only": ["hpcc"], "spack_jobs": 8, "spack_install": False}, None),
+def test_stack_of_spack_fits_argument_specs(tmp_path: Path) -> None:
+    stack = {"name": "m", "provider": "spack", "mpi": "mpich", "srun_mpi": "pmi2"}
+    given: list[tuple[dict[str, Any], str]] = [
+        ({}, ""),
+        ({"spack_only": ["hpcc"], "spack_jobs": 8, "spack_install": False}, ""),
         ({"spack_debian_links": ["mvapich"]}, "spack_debian_links"),
         ({"spack_signing_key": {"name": "n"}}, "spack_signing_key"),
         ({"spack_jobs": "many"}, "spack_jobs"),
-    ],
-)
-def test_stack_of_spack_fits_argument_specs(
-    given: dict[str, Any], named: str | None, tmp_path: Path
-) -> None:
-    stack = {"name": "m", "provider": "spack", "mpi": "mpich", "srun_mpi": "pmi2"}
-    done = validate(SAMPLE, tmp_path, {"mpi_stacks": [stack], **given})
-    assert (done.returncode == 0) is (named is None), done.stdout + done.stderr
-    assert named is None or named in done.stdout + done.stderr
+    ]
+    variables = ({"mpi_stacks": [stack], **each} for each, _ in given)
+    said = validate(SAMPLE, tmp_path, *variables)
+    for (each, named), words in zip(given, said, strict=True):
+        assert named in words, each
+        assert bool(words) is bool(named), words
 
 
 # ---- Keys
