@@ -1,6 +1,7 @@
 """Hpl, HplNodes, HplRacks and Hpcg: sizes, ranks, limits, and what fails a case."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ def script_of(folder: Path) -> str:
     return script.read_text()
 
 
-def conductor(folder: Path) -> str:
-    """The options of the sweep in the job's script."""
-    (line,) = (line for line in script_of(folder).splitlines() if "hplsweep " in line)
+def conductor(script: str) -> str:
+    """The options of the sweep in the script of a job."""
+    (line,) = (line for line in script.splitlines() if "hplsweep " in line)
     return line.partition("--output hplsweep.jsonl ")[2]
 
 
@@ -69,31 +70,41 @@ def test_hpcg_takes_its_time_and_some_sets_more() -> None:
 # ---- Sizes and ranks
 
 
-@pytest.mark.parametrize(
-    ("check", "order"), [("Hpl", 82176), ("HplNodes", 41088), ("HplRacks", 58368)]
-)
-def test_matrix_fills_class_node_or_rack(
-    tmp_path: Path, check: str, order: int
-) -> None:
-    """Four nodes of 16 GiB in two racks: 0.8 of it holds 82,897^2 numbers."""
-    dry_run(tmp_path, f"{check}$", "-S", f"{check}.memory_fraction=0.8")
-    assert parameters(tmp_path) == {"memory_fraction": 0.8, "n": order}
-    nodes = {"Hpl": 4, "HplNodes": 1, "HplRacks": 2}[check]
-    assert order**2 * 8 < 0.8 * nodes * 2**34 < (order * 1.05) ** 2 * 8
+ORDERS = {"Hpl": (4, 82176), "HplNodes": (1, 41088), "HplRacks": (2, 58368)}
+"""Nodes of a group of each check, and the order of their matrix."""
 
 
-@pytest.mark.parametrize("check", ["Hpl", "HplNodes", "Hpcc"])
+def test_matrix_fills_class_node_or_rack(tmp_path: Path) -> None:
+    """Four nodes of 16 GiB in two racks: 0.8 of it holds 82,897^2 numbers.
+
+    An order by memory takes no fixed one.
+    """
+    options = [("-S", f"{check}.memory_fraction=0.8") for check in ORDERS]
+    fixed = ("-S", "Hpl.n=0")
+    dry_run(tmp_path, "Hpl", *(word for each in options for word in each), *fixed)
+    found = {}
+    for file in tmp_path.rglob("seatrial.json"):
+        record = json.loads(file.read_text())
+        found[record["check"]] = record["parameters"]
+    assert found == {
+        check: {"memory_fraction": 0.8, "n": order}
+        for check, (_, order) in ORDERS.items()
+    }
+    for nodes, order in ORDERS.values():
+        assert order**2 * 8 < 0.8 * nodes * 2**34 < (order * 1.05) ** 2 * 8
+
+
 @pytest.mark.parametrize("setting", ["n=0", "n=-5", "block=0"])
-def test_order_and_block_are_positive(tmp_path: Path, check: str, setting: str) -> None:
-    output = dry_run(tmp_path, f"{check}$", "-S", f"{check}.{setting}")
+def test_order_and_block_are_positive(tmp_path: Path, setting: str) -> None:
+    checks = ("Hpl", "HplNodes", "Hpcc")
+    options = [word for check in checks for word in ("-S", f"{check}.{setting}")]
+    output = dry_run(tmp_path, "Hpl$|HplNodes$|Hpcc$", *options)
     name, _, value = setting.partition("=")
-    assert f"{name} is {value}" in output
-    assert "expected 1 or more. Set memory_fraction for an order by memory" in output
-
-
-def test_order_by_memory_takes_no_fixed_one(tmp_path: Path) -> None:
-    dry_run(tmp_path, "Hpl$", "-S", "Hpl.memory_fraction=0.8", "-S", "Hpl.n=0")
-    assert parameters(tmp_path)["n"] == 82176
+    reason = (
+        rf"{name} is {value}\b.*expected 1 or more\. "
+        "Set memory_fraction for an order by memory"
+    )
+    assert len(re.findall(reason, output)) == len(checks)
 
 
 def test_time_bounds_the_matrix_and_limits_the_job(tmp_path: Path) -> None:
@@ -128,27 +139,30 @@ def test_fewer_ranks_have_threads_on_their_share_of_the_cores(tmp_path: Path) ->
     assert "2 ranks with 4 threads each need launcher: srun" in output
 
 
-def test_program_of_the_vendor_is_started_by_its_path(tmp_path: Path) -> None:
-    dry_run(tmp_path, "Hpl$", hpl="/opt/vendor/hpl.sh")
-    assert "--kill-on-bad-exit=1 /opt/vendor/hpl.sh\n" in script_of(tmp_path)
-
-
 # ---- Groups
 
 
-def test_sweeps_name_their_groups_size_and_limit(tmp_path: Path) -> None:
-    dry_run(tmp_path, "HplRacks", hpl="/opt/hpl.sh")
-    assert conductor(tmp_path).startswith(
+def test_programs_of_the_vendor_are_started_by_their_path(tmp_path: Path) -> None:
+    """A sweep names its groups, their size and a limit."""
+    dry_run(tmp_path, "Hpl$|HplRacks", hpl="/opt/vendor/hpl.sh")
+    scripts = {
+        json.loads(file.read_text())["check"]: file.with_name("rfm_job.sh").read_text()
+        for file in tmp_path.rglob("seatrial.json")
+    }
+    assert "--kill-on-bad-exit=1 /opt/vendor/hpl.sh\n" in scripts["Hpl"]
+    sweep = conductor(scripts["HplRacks"])
+    assert sweep.startswith(
         "--group r1=cn01,cn02 --group r2=cn03,cn04 --n 1000 --ppn 2 --cores 2 --block "
         "192 --limit 600 -- srun"
     )
-    assert conductor(tmp_path).endswith(" -- /opt/hpl.sh")
+    assert sweep.endswith(" -- /opt/vendor/hpl.sh")
 
 
 def test_sweep_by_memory_passes_it_on(tmp_path: Path) -> None:
     dry_run(tmp_path, "HplNodes", "-S", "HplNodes.memory_fraction=0.5")
-    assert f"--node-bytes {2**33} --longest 0 --ppn 2" in conductor(tmp_path)
-    assert "--group" not in conductor(tmp_path)
+    sweep = conductor(script_of(tmp_path))
+    assert f"--node-bytes {2**33} --longest 0 --ppn 2" in sweep
+    assert "--group" not in sweep
 
 
 @pytest.mark.parametrize("racks", [{}, {"r1": ["cn01", "cn02"]}])

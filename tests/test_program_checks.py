@@ -53,41 +53,42 @@ def parameters(folder: Path) -> dict[str, Any]:
     return found
 
 
+def stages(folder: Path) -> list[Path]:
+    """The stage folders of all cases."""
+    return [file.parent for file in folder.rglob("rfm_job.sh")]
+
+
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("option", "reasons"),
     [
         (
-            ["Npb.ranks=6"],
-            "it takes a power of two of ranks that CG of class C can run, not 6",
+            "Npb.ranks=6",
+            [
+                "it takes a power of two of ranks that CG of class C can run, not 6",
+                "it takes a square number of ranks that BT",
+            ],
         ),
         (
-            ["Npb.ranks=64"],
-            "it takes 64 ranks, evenly spread, there are 4 nodes x 2",
+            "Npb.ranks=64",
+            ["it takes 64 ranks, evenly spread, there are 4 nodes x 2"],
         ),
         (
-            ["Npb.problem_class=D"],
-            "in programs.npb of mpi_stacks, or add its class to mpi_npb_classes",
+            "Npb.problem_class=F",
+            [
+                "in programs.npb of mpi_stacks, or add its class to mpi_npb_classes",
+                "class 'F' of IS, expected one of",
+            ],
         ),
     ],
 )
 def test_npb_that_cannot_run_is_skipped(
-    tmp_path: Path, options: list[str], reason: str
+    tmp_path: Path, option: str, reasons: list[str]
 ) -> None:
-    settings = [word for option in options for word in ("-S", option)]
-    assert reason in dry_run(tmp_path, "Npb%benchmark=CG", *settings)
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "options", "reason"),
-    [
-        ("BT", ["-S", "Npb.ranks=8"], "it takes a square number of ranks that BT"),
-        ("IS", ["-S", "Npb.problem_class=F"], "class 'F' of IS, expected one of"),
-    ],
-)
-def test_npb_has_rules_for_each_benchmark(
-    tmp_path: Path, benchmark: str, options: list[str], reason: str
-) -> None:
-    assert reason in dry_run(tmp_path, f"Npb%benchmark={benchmark}", *options)
+    """There are rules for each benchmark."""
+    names = "|".join(f"Npb%benchmark={name}" for name in ("CG", "BT", "IS"))
+    output = dry_run(tmp_path, names, "-S", option)
+    for reason in reasons:
+        assert reason in output
 
 
 def test_npb_runs_once_for_the_rate_and_once_for_its_timers(tmp_path: Path) -> None:
@@ -171,78 +172,72 @@ def test_nodes_that_share_one_machine_keep_the_fixed_size(tmp_path: Path) -> Non
     assert file.read_text().splitlines()[5].split() == ["1000", "Ns"]
 
 
-@pytest.mark.parametrize(
-    ("check", "options", "limit"),
-    [
-        ("Hpcc", ["Hpcc.ppn=0"], "0:5:36"),
-        ("Hpcc", ["Hpcc.ppn=0", "Hpcc.memory_fraction=0.5"], "2:51:36"),
-        ("Npb%benchmark=EP", ["Npb.memory_fraction=0.5"], "1:21:24"),
-    ],
-)
-def test_time_limit_follows_from_the_size(
-    tmp_path: Path, check: str, options: list[str], limit: str
-) -> None:
+def limits(folder: Path) -> list[str]:
+    """The time limits of all cases."""
+    scripts = "".join(file.read_text() for file in folder.rglob("rfm_job.sh"))
+    return re.findall(r"^#SBATCH --time=(.*)$", scripts, re.MULTILINE)
+
+
+def test_time_limit_follows_from_the_size(tmp_path: Path) -> None:
     """Four times HPL's 2/3 x 65280^3 operations of 8 cores at 10 Gflop/s, and more."""
-    chosen = [word for option in options for word in ("-S", option)]
-    dry_run(tmp_path, check, *chosen, scheduler="slurm", programs=NPB)
-    (script,) = tmp_path.rglob("rfm_job.sh")
-    assert f"#SBATCH --time={limit}\n" in script.read_text()
+    fixed, large = tmp_path / "fixed", tmp_path / "large"
+    fixed.mkdir()
+    large.mkdir()
+    dry_run(fixed, "Hpcc", "-S", "Hpcc.ppn=0", scheduler="slurm")
+    assert limits(fixed) == ["0:5:36"]
+    options = ("-S", "Hpcc.ppn=0", "-S", "Hpcc.memory_fraction=0.5")
+    dry_run(
+        large,
+        *("Hpcc|Npb%benchmark=EP", *options, "-S", "Npb.memory_fraction=0.5"),
+        scheduler="slurm",
+        programs=NPB,
+    )
+    assert sorted(limits(large)) == ["1:21:24", "2:51:36"]
 
 
 NPB = [f"{name}.{size}.x" for name in ("cg", "ep", "is") for size in "ABCDEF"]
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "program", "nodes", "ppn"),
-    [
-        ("CG", "cg.E.x", 1024, 128),
-        ("EP", "ep.F.x", 1024, 128),
-        ("IS", "is.E.x", 1024, 1),
-    ],
-)
-def test_npb_takes_the_largest_class_that_fits(
-    tmp_path: Path, benchmark: str, program: str, nodes: int, ppn: int
-) -> None:
-    place = f"--nodes={nodes} --ntasks={nodes * ppn} --ntasks-per-node={ppn}"
+def test_npb_takes_the_largest_class_that_fits(tmp_path: Path) -> None:
     dry_run(
         tmp_path,
-        f"Npb%benchmark={benchmark}",
+        "|".join(f"Npb%benchmark={name}" for name in ("CG", "EP", "IS")),
         *("-S", "Npb.memory_fraction=0.5", "-S", "Npb.communication=no"),
         cores=128,
         of_class={"nodes": [f"n{i}" for i in range(1024)], "memory_mib": 1 << 18},
         programs=NPB,
     )
-    assert steps(tmp_path) == [f"{nodes}x{ppn} {place} {program}"]
+    found = {step for folder in stages(tmp_path) for step in steps(folder)}
+    place = "--nodes=1024 --ntasks={} --ntasks-per-node={}"
+    assert found == {
+        f"1024x128 {place.format(1024 * 128, 128)} cg.E.x",
+        f"1024x128 {place.format(1024 * 128, 128)} ep.F.x",
+        f"1024x1 {place.format(1024, 1)} is.E.x",
+    }
 
 
-@pytest.mark.parametrize(
-    ("check", "program", "size"),
-    [
-        (
-            "LammpsFixed%problem=eam",
-            "-var x 8 -var y 8 -var z 16 -in in.eam",
-            {"atoms": 1024 * 32000},
-        ),
-        (
-            "LammpsFixed%problem=chute",
-            "-var x 32 -var y 32 -var z 1 -in in.chute.scaled",
-            {"atoms": 1024 * 32000},
-        ),
-        (
-            "LammpsScaled%problem=rhodo",
-            "-var x 4 -var y 4 -var z 8 -in in.rhodo.scaled",
-            {"atoms_per_rank": 16 * 32000},
-        ),
-    ],
-)
-def test_lammps_copies_its_systems_until_the_memory_is_filled(
-    tmp_path: Path, check: str, program: str, size: dict[str, int]
-) -> None:
+def test_lammps_copies_its_systems_until_the_memory_is_filled(tmp_path: Path) -> None:
     """Half of four nodes with 16 GiB and two ranks each: 32 GiB."""
-    dry_run(tmp_path, check, "-S", "memory_fraction=0.5", "-S", "ppn=0")
-    place = "--nodes=4 --ntasks=8 --ntasks-per-node=2"
-    assert steps(tmp_path) == [f"4x2 {place} lmp -log none {program}"]
-    assert parameters(tmp_path).items() >= size.items()
+    checks = ("Fixed%problem=eam", "Fixed%problem=chute", "Scaled%problem=rhodo")
+    names = "|".join(f"Lammps{check}" for check in checks)
+    dry_run(tmp_path, names, "-S", "memory_fraction=0.5", "-S", "ppn=0")
+    step = "4x2 --nodes=4 --ntasks=8 --ntasks-per-node=2 lmp -log none"
+    expected = {
+        f"{step} -var x 8 -var y 8 -var z 16 -in in.eam": {"atoms": 1024 * 32000},
+        f"{step} -var x 32 -var y 32 -var z 1 -in in.chute.scaled": {
+            "atoms": 1024 * 32000
+        },
+        f"{step} -var x 4 -var y 4 -var z 8 -in in.rhodo.scaled": {
+            "atoms_per_rank": 16 * 32000
+        },
+    }
+    found = {}
+    for folder in stages(tmp_path):
+        (only,) = steps(folder)
+        found[only] = parameters(folder)
+    assert set(found) == set(expected)
+    for only, size in expected.items():
+        assert found[only].items() >= size.items()
 
 
 def test_lammps_has_no_more_atoms_than_numbers(tmp_path: Path) -> None:
