@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,9 @@ SLURMD_NODENAME=$(hostname -s) exec "$@"
 }
 
 
+Findings = Mapping[tuple[str, str], Diagnosis]
+
+
 class Login:
     """A login node of stand-ins: the probe runs on this machine."""
 
@@ -83,9 +86,7 @@ class Login:
         for name, script in PROGRAMS.items():
             fake_program(self.programs, name, script)
 
-    def diagnosis(
-        self, profile: str = "", **changes: Any
-    ) -> dict[tuple[str, str], Diagnosis]:
+    def diagnosis(self, profile: str = "", **changes: Any) -> Findings:
         """Run the probe's script; return the findings by topic and subject."""
         settings = SETTINGS | changes
         facts = Facts("token", sent=0.0)
@@ -118,12 +119,13 @@ def test_a_sound_system_is_go_and_keeps_no_file(login: Login) -> None:
 
 def test_programs_of_verbs_that_are_missing_are_named(login: Login) -> None:
     """Only of a class with verbs; our own once a stack's benchmarks are installed."""
-    classes = [{**SETTINGS["classes"][0], "features": ["verbs"]}]
+    plain = SETTINGS["classes"][0] | {"name": "plain"}
+    classes = [{**SETTINGS["classes"][0], "features": ["verbs"]}, plain]
     for name in ("ib_send_lat", "ib_write_lat", "ib_read_lat", "ib_atomic_lat"):
         fake_program(login.programs, name, "")
     (login.programs / "ib_write_bw").unlink(missing_ok=True)
-    assert ("perftest", "cpu") not in login.diagnosis()
     found = login.diagnosis(classes=classes)
+    assert ("perftest", "plain") not in found
     assert "ib_write_lat" not in found["perftest", "cpu"].text
     assert ("programs of verbs", "cpu") not in found
     own = login.prefix / "benchmarks/openmpi/bin"
@@ -156,8 +158,7 @@ def program(name: str, script: str) -> Callable[[Login], None]:
     return lambda login: fake_program(login.programs, name, script)
 
 
-@pytest.mark.parametrize(
-    ("fault", "topic", "subject", "text", "remedy"),
+FAULTS = [
     [
         (
             no_program("sbatch"),
@@ -167,20 +168,8 @@ def program(name: str, script: str) -> Callable[[Login], None]:
             "submits jobs",
         ),
         (
-            program("scontrol", "echo 'Slurmctld(primary) at head is DOWN'"),
-            *("slurmctld", "login", "is DOWN", "start slurmctld"),
-        ),
-        (
             program("getconf", "echo glibc 2.17"),
             *("C library", "login", "glibc 2.17", "need glibc 2.28"),
-        ),
-        (
-            program("getconf", "exit 1"),
-            *("C library", "login", "no glibc", "need glibc 2.28"),
-        ),
-        (
-            program("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1"),
-            *("accounting", "login", "storage is disabled", "AccountingStorageType"),
         ),
         (
             program("srun", "echo 'srun: error: A\ttab\tor two' >&2; exit 1"),
@@ -188,37 +177,93 @@ def program(name: str, script: str) -> Callable[[Login], None]:
         ),
         (no_program("fakecc"), "modules", "openmpi", "fakecc is not on PATH", "module"),
         (
-            program("srun", '[ "$1" = --mpi=list ] && echo none pmi2'),
-            *("srun --mpi", "openmpi", "pmix", "none pmi2"),
-        ),
-        (
-            program("srun", "echo 'srun: error: Invalid qos' >&2; exit 1"),
-            *("job", "cpu", "Invalid qos", "acc||normal,high"),
-        ),
-        (
             program("flock", "echo 'flock: Function not implemented' >&2; exit 1"),
             *("file locks", "login", "Function not implemented", "-o flock"),
         ),
     ],
+    [
+        (
+            program("getconf", "exit 1"),
+            *("C library", "login", "no glibc", "need glibc 2.28"),
+        ),
+        (
+            program("scontrol", "echo 'Slurmctld(primary) at head is DOWN'"),
+            *("slurmctld", "login", "is DOWN", "start slurmctld"),
+        ),
+        (
+            program("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1"),
+            *("accounting", "login", "storage is disabled", "AccountingStorageType"),
+        ),
+        (
+            program("srun", '[ "$1" = --mpi=list ] && echo none pmi2'),
+            *("srun --mpi", "openmpi", "pmix", "none pmi2"),
+        ),
+    ],
+    [
+        (
+            program("srun", "echo 'srun: error: Invalid qos' >&2; exit 1"),
+            *("job", "cpu", "Invalid qos", "acc||normal,high"),
+        ),
+    ],
+]
+"""Faults of three login nodes: what is wrong, and the finding that it leads to."""
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> list[Findings]:
+    """The findings on each of the three login nodes."""
+    found = []
+    for faults in FAULTS:
+        login = Login(tmp_path_factory.mktemp("faulty"))
+        for fault, *_ in faults:
+            fault(login)
+        found.append(login.diagnosis())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "topic", "subject", "text", "remedy"),
+    [
+        (number, *expected)
+        for number, faults in enumerate(FAULTS)
+        for _, *expected in faults
+    ],
 )
 def test_a_fault_is_found_and_has_a_remedy(
-    login: Login,
-    fault: Callable[[Login], None],
+    faulty: list[Findings],
+    number: int,
     topic: str,
     subject: str,
     text: str,
     remedy: str,
 ) -> None:
-    fault(login)
-    finding = login.diagnosis()[topic, subject]
+    finding = faulty[number][topic, subject]
     assert finding.verdict == "fail"
     assert text in finding.text
     assert remedy in finding.remedy
 
 
-def test_an_account_of_the_class_reaches_srun(login: Login) -> None:
-    classes = [{"name": "cpu", "partition": "standard"}]
-    finding = login.diagnosis(classes=classes)["job", "cpu"]
+CPU: dict[str, Any] = SETTINGS["classes"][0]
+CLASSES = [
+    {"name": "cpu", "partition": "standard"},
+    {"name": "fat", "partition": "secret", "account": "acc"},
+    {"name": "gpu", "account": "acc"},
+    {"name": "old", "account": "acc"},
+    CPU | {"name": "three", "nodes": "cn1,cn2,cn3"},
+    CPU | {"name": "none", "nodes": "x1,x2"},
+    CPU | {"name": "two of high", "qos": "high", "nodes": "cn1,cn2"},
+    CPU | {"name": "three of high", "qos": "high", "nodes": "cn1,cn2,cn3"},
+]
+
+
+@pytest.fixture(scope="module")
+def of_classes(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """The findings on a sound login node with several classes."""
+    return Login(tmp_path_factory.mktemp("classes")).diagnosis(classes=CLASSES)
+
+
+def test_an_account_of_the_class_reaches_srun(of_classes: Findings) -> None:
+    finding = of_classes["job", "cpu"]
     assert finding.verdict == "fail"
     assert "Invalid account" in finding.text
 
@@ -232,51 +277,44 @@ def test_a_bundled_python_need_not_be_there(login: Login) -> None:
     assert "set suite_python to bundled" in finding.remedy
 
 
-def test_a_partition_may_be_hidden_but_must_exist(login: Login) -> None:
-    hidden = {"name": "fat", "partition": "secret", "account": "acc"}
-    absent = {"name": "gpu", "account": "acc"}
-    found = login.diagnosis(classes=[hidden, absent])
-    assert found["partition", "fat"].text.startswith("secret (hidden) is up")
-    assert found["partition", "gpu"].verdict == "fail"
-    assert "Slurm has old, secret, standard" in found["partition", "gpu"].remedy
-    assert ("job", "gpu") not in found
+def test_a_partition_may_be_hidden_but_must_exist(of_classes: Findings) -> None:
+    hidden, absent = (of_classes["partition", name] for name in ("fat", "gpu"))
+    assert hidden.text.startswith("secret (hidden) is up")
+    assert absent.verdict == "fail"
+    assert "Slurm has old, secret, standard" in absent.remedy
+    assert ("job", "gpu") not in of_classes
 
 
-def test_a_partition_must_be_up(login: Login) -> None:
-    old = {"name": "old", "account": "acc"}
-    finding = login.diagnosis(classes=[old])["partition", "old"]
+def test_a_partition_must_be_up(of_classes: Findings) -> None:
+    finding = of_classes["partition", "old"]
     assert finding.verdict == "fail"
     assert finding.text == "old (hidden) is down, time limit 1:00"
 
 
-@pytest.mark.parametrize("reservation", ["ours", None])
-def test_a_node_in_maintenance_is_ready_for_its_reservation(
-    reservation: str | None, login: Login
-) -> None:
+def test_a_node_in_maintenance_is_ready_for_its_reservation(login: Login) -> None:
     fake_program(
         login.programs,
         "sinfo",
         PROGRAMS["sinfo"].replace("cn1|standard|idle", "cn1|standard|maint"),
     )
-    cpu = SETTINGS["classes"][0] | {"nodes": "cn1", "reservation": reservation}
-    found = login.diagnosis(classes=[cpu])
-    assert (("node states", "cpu") in found) == (reservation is None)
+    cpu = CPU | {"nodes": "cn1"}
+    ours = cpu | {"name": "reserved", "reservation": "ours"}
+    found = login.diagnosis(classes=[cpu | {"reservation": None}, ours])
+    assert ("node states", "cpu") in found
+    assert ("node states", "reserved") not in found
 
 
-def test_delivered_nodes_are_compared_with_those_of_slurm(login: Login) -> None:
-    cpu = SETTINGS["classes"][0] | {"nodes": "cn1,cn2,cn3"}
-    found = login.diagnosis(classes=[cpu])
-    assert found["nodes", "cpu"].verdict == "warn"
-    assert found["nodes", "cpu"].text.startswith("cn3 not in partition standard")
-    assert found["node states", "cpu"].text == "cn2 down* of 3"
-    found = login.diagnosis(classes=[cpu | {"nodes": "x1,x2"}])
-    assert found["nodes", "cpu"].verdict == "fail"
+def test_delivered_nodes_are_compared_with_those_of_slurm(of_classes: Findings) -> None:
+    nodes = of_classes["nodes", "three"]
+    assert nodes.verdict == "warn"
+    assert nodes.text.startswith("cn3 not in partition standard")
+    assert of_classes["node states", "three"].text == "cn2 down* of 3"
+    assert of_classes["nodes", "none"].verdict == "fail"
 
 
-def test_the_qos_of_a_class_must_allow_its_nodes(login: Login) -> None:
-    cpu = SETTINGS["classes"][0] | {"qos": "high", "nodes": "cn1,cn2"}
-    assert login.diagnosis(classes=[cpu])["qos", "cpu"].verdict == "ok"
-    finding = login.diagnosis(classes=[cpu | {"nodes": "cn1,cn2,cn3"}])["qos", "cpu"]
+def test_the_qos_of_a_class_must_allow_its_nodes(of_classes: Findings) -> None:
+    assert of_classes["qos", "two of high"].verdict == "ok"
+    finding = of_classes["qos", "three of high"]
     assert finding.verdict == "warn"
     assert finding.text == "high: cpu=999,node=2, 1-00:00:00"
 
@@ -296,13 +334,12 @@ def test_modules_load_from_their_folders_in_order(login: Login, tmp_path: Path) 
     assert "suite_modules_system: envmod" in found["module system", "login"].remedy
     error = "module load openmpi: no such module"
     assert found["modules", "openmpi"].text == error
-    stack["module_folders"] = [str(tmp_path)]
-    found = login.diagnosis(MODULE, stacks=[stack], modules_system="envmod")
+    right = stack | {"module_folders": [str(tmp_path)]}
+    wrong = stack | {"name": "other", "module_folders": ["/no/such"]}
+    found = login.diagnosis(MODULE, stacks=[right, wrong], modules_system="envmod")
     assert found["modules", "openmpi"].text == "loaded"
     assert found["module system", "login"].text == "Environment Modules 5.2.0"
-    stack["module_folders"] = ["/no/such"]
-    found = login.diagnosis(MODULE, stacks=[stack], modules_system="envmod")
-    assert found["modules", "openmpi"].text == "no folder /no/such"
+    assert found["modules", "other"].text == "no folder /no/such"
 
 
 def test_a_stack_that_mpirun_starts_needs_mpirun_and_no_plugin(login: Login) -> None:
