@@ -486,21 +486,61 @@ def test_node_that_does_not_answer_is_left_out(
     assert {row.node for row in no_answers.sweep.hpcc} == {"cn01", "cn07"}
 
 
-def test_sensors_that_end_too_early_are_named(start: Start) -> None:
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    """Sweep nodes whose trees tell of trouble, and a sound one.
+
+    The trees do not change under way: the counters of before show.
+    """
+
+    def trouble(folder: Path) -> None:
+        mc = "sys/devices/system/edac/mc/mc0"
+        write(folder / "cn01", {f"{mc}/ue_count": 2})
+        write(folder / "cn02", {f"{CPUS}/cpu1/cpufreq/scaling_cur_freq": 800000})
+        fake_node(folder / "cn04" / "bare", sensors=False)
+        (folder / "cn04").rename(folder / "old")
+        (folder / "old" / "bare").rename(folder / "cn04")
+        write(folder / "cn05", {f"{CPUS}/online": "nothing"})
+        little = "MemTotal: 67108864 kB\nMemAvailable: 7000 kB"
+        write(folder / "cn06", {"proc/meminfo": little})
+
+    nodes = [*FOUR, "cn05", "cn06"]
+    return sweeper(tmp_path_factory.mktemp("troubled"))(nodes=nodes, trees=trouble)
+
+
+def test_sensors_that_end_too_early_are_named(troubled: Swept) -> None:
     """The tree of a node vanishes while it is read: the numbers stay."""
-
-    def vanish(folder: Path) -> None:
-        write(folder / "cn02", {f"{CPUS}/online": "nothing"})
-
-    swept = start(nodes=TWO, trees=vanish)
-    ((text, event),) = swept.events
+    text, event = event_of(troubled, "cn05")
     assert (
-        "cn02: sensors: exit status 1; seatrial.checks.nodesweep.sensors: the node's"
+        "cn05: sensors: exit status 1; seatrial.checks.nodesweep.sensors: the node's"
         in text
     )
     assert event == "left_out"
 
 
+def test_sensors_see_what_happens_to_a_node(troubled: Swept) -> None:
+    sweep = troubled.sweep
+    assert sweep.counters["cn01"].ecc_uncorrected_before == 2
+    assert sweep.counters["cn01"].ecc_uncorrected == 0
+    slowest = {row.node: row.clock_min_ghz for row in sweep.sensors}
+    others = dict.fromkeys(("cn01", "cn03", "cn04", "cn06"), 2.6)
+    assert slowest == {**others, "cn02": 0.8}
+    assert sweep.counters["cn04"].ecc_corrected is None
+    assert {row.node for row in sweep.absent} == {"cn04"}
+    assert {row.what for row in sweep.absent} >= {"temperature", "machine_checks"}
+
+
+def test_memory_decides_the_size_and_too_little_of_it_is_named(troubled: Swept) -> None:
+    """HPCC itself would end with status 1, or be killed."""
+    reason = "N = 1000 takes 0.0 GiB of memory, of 64.0 GiB 0.0 GiB are free"
+    assert event_of(troubled, "cn06") == (f"cn06: hpcc: {reason}", "failed")
+
+
+def test_trouble_of_nodes_leaves_the_others_alone(troubled: Swept) -> None:
+    assert {text.partition(":")[0] for text, _ in troubled.events} == {"cn05", "cn06"}
+
+
+@pytest.mark.slow
 def test_faults_of_several_nodes(start: Start) -> None:
     nodes = ["cn01", "cn02", "cn04", "cn05", "cn08"]
     swept = start(
@@ -521,38 +561,6 @@ def test_faults_of_several_nodes(start: Start) -> None:
         "cn04": (2, 4),
         "cn05": (2, 4),
     }
-
-
-def test_sensors_see_what_happens_to_a_node(start: Start) -> None:
-    """The trees do not change under way: the counters of before show."""
-    mc = "sys/devices/system/edac/mc/mc0"
-
-    def trouble(folder: Path) -> None:
-        write(folder / "cn01", {f"{mc}/ue_count": 2})
-        write(folder / "cn02", {f"{CPUS}/cpu1/cpufreq/scaling_cur_freq": 800000})
-        fake_node(folder / "cn04" / "bare", sensors=False)
-        (folder / "cn04").rename(folder / "old")
-        (folder / "old" / "bare").rename(folder / "cn04")
-
-    sweep = start(trees=trouble).sweep
-    assert sweep.counters["cn01"].ecc_uncorrected_before == 2
-    assert sweep.counters["cn01"].ecc_uncorrected == 0
-    slowest = {row.node: row.clock_min_ghz for row in sweep.sensors}
-    assert slowest == {"cn01": 2.6, "cn02": 0.8, "cn03": 2.6, "cn04": 2.6}
-    assert sweep.counters["cn04"].ecc_corrected is None
-    assert {row.node for row in sweep.absent} == {"cn04"}
-    assert {row.what for row in sweep.absent} >= {"temperature", "machine_checks"}
-
-
-def test_memory_decides_the_size_and_too_little_of_it_is_named(start: Start) -> None:
-    """HPCC itself would end with status 1, or be killed."""
-    meminfo = "proc/meminfo"
-    little = "MemTotal: 67108864 kB\nMemAvailable: 7000 kB"
-    swept = start(
-        nodes=TWO, trees=lambda folder: write(folder / "cn02", {meminfo: little})
-    )
-    reason = "N = 1000 takes 0.0 GiB of memory, of 64.0 GiB 0.0 GiB are free"
-    assert swept.events == [(f"cn02: hpcc: {reason}", "failed")]
 
 
 def test_step_that_slurm_does_not_make_is_tried_again(start: Start) -> None:
