@@ -1,7 +1,8 @@
 """`seatrial new system`: its files load, and leave nothing out."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,33 +35,69 @@ def described() -> list[dict[str, Any]]:
     return listing.describe_checks(HOME / "reframe-checks/checks", HOME)
 
 
-@pytest.fixture(autouse=True)
-def describe_once(
-    described: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (listing, typical, checks_catalogue):
-        monkeypatch.setattr(module, "describe_checks", lambda *_: described)
+@pytest.fixture(scope="module", autouse=True)
+def describe_once(described: list[dict[str, Any]]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (listing, typical, checks_catalogue):
+            patch.setattr(module, "describe_checks", lambda *_: described)
+        yield
+
+
+def enter_home(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Enter a home of the suite with the real checks, without systems."""
+    home = folder / "home"
+    (home / "reference-data").mkdir(parents=True)
+    (home / "reframe-checks").symlink_to(HOME / "reframe-checks")
+    patch.setenv("SEATRIAL_HOME", str(home))
+    patch.setenv("SEATRIAL_RESULTS", str(home / "results"))
+    return home
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the suite with the real checks, without systems."""
-    home = tmp_path / "home"
-    (home / "reference-data").mkdir(parents=True)
-    (home / "reframe-checks").symlink_to(HOME / "reframe-checks")
-    monkeypatch.setenv("SEATRIAL_HOME", str(home))
-    monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))
-    return home
+    return enter_home(tmp_path, monkeypatch)
+
+
+def new_system(
+    site: str, folder: Path, patch: pytest.MonkeyPatch, *options: str, name: str
+) -> Result:
+    """Write the files of a site, whose login node is below the folder."""
+    stand_in(site, folder / "site", patch)
+    words = ["new", "system", name, "--login", "login1.example.org"]
+    return CliRunner().invoke(main, [*words, *options])
 
 
 @pytest.fixture
 def new(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> New:
     def run(site: str, *options: str, name: str = "hulk") -> Result:
-        stand_in(site, tmp_path / "site", monkeypatch)
-        words = ["new", "system", name, "--login", "login1.example.org"]
-        return CliRunner().invoke(main, [*words, *options])
+        return new_system(site, tmp_path, monkeypatch, *options, name=name)
 
     return run
+
+
+@dataclass(frozen=True)
+class Made:
+    """The system hulk: what was said when its files were written, and its settings."""
+
+    stdout: str
+    home: Path
+    settings: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Made]:
+    """A system by each site."""
+    systems = {}
+    for site in ("lab-like", "rhel8", "big", "slurm25"):
+        folder = tmp_path_factory.mktemp(site)
+        user = ("--user", "bench") if site == "big" else ()
+        options = ("--prefix", "/work/suite", "--campaign", "acceptance", *user)
+        with pytest.MonkeyPatch.context() as patch:
+            home = enter_home(folder, patch)
+            result = new_system(site, folder, patch, *options, name="hulk")
+            assert result.exit_code == 0, result.output
+            systems[site] = Made(result.stdout, home, settings_of(home))
+    return systems
 
 
 def settings_of(home: Path) -> dict[str, Any]:
@@ -80,12 +117,12 @@ FURTHER = ("mem_latency", "fixed_work", "throttle_events", "quota_stops")
 
 
 @pytest.mark.parametrize("site", ["lab-like", "rhel8", "big", "slurm25"])
-def test_inventory_and_criteria_of_a_site_load(site: str, new: New, home: Path) -> None:
-    result = new(site, "--prefix", "/work/suite", "--campaign", "acceptance")
-    assert result.exit_code == 0, result.output
+def test_inventory_and_criteria_of_a_site_load(
+    site: str, made: Mapping[str, Made]
+) -> None:
+    home, settings = made[site].home, made[site].settings
     remote = load_remote(home, "hulk")
     assert (remote.host, remote.prefix) == ("login1.example.org", "/work/suite")
-    settings = settings_of(home)
     assert settings["classes"]
     for described in settings["classes"]:
         assert set(described) <= role_keys("nodes", "node_classes")
@@ -100,11 +137,10 @@ def test_inventory_and_criteria_of_a_site_load(site: str, new: New, home: Path) 
 
 
 def test_criteria_name_every_metric_for_each_class_and_stack(
-    new: New, home: Path
+    made: Mapping[str, Made],
 ) -> None:
-    assert new("big", "--campaign", "acceptance").exit_code == 0
+    home, settings = made["big"].home, made["big"].settings
     criteria = Criteria.load(home / "reference-data/hulk/criteria.yaml").criteria
-    settings = settings_of(home)
     pairs = [
         (f"hulk:{described['name']}", stack["name"])
         for described in settings["classes"]
@@ -147,8 +183,12 @@ def test_open_limits_decide_nothing(
     assert decided <= certain
 
 
-def test_commands_take_the_new_system(new: New, home: Path) -> None:
-    assert new("rhel8").exit_code == 0
+def test_commands_take_the_new_system(
+    made: Mapping[str, Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = made["rhel8"].home
+    monkeypatch.setenv("SEATRIAL_HOME", str(home))
+    monkeypatch.setenv("SEATRIAL_RESULTS", str(home / "results"))
     for words in (
         ("plan", "hulk", "--campaign", "smoke"),
         ("checks", "--system", "hulk"),
@@ -165,8 +205,8 @@ def test_commands_take_the_new_system(new: New, home: Path) -> None:
     assert leaf["pairs_answered"] == [100, 0, None, "%"]
 
 
-def test_summary_has_decisions_and_next_commands(new: New, home: Path) -> None:
-    lines = new("rhel8").stdout.splitlines()
+def test_summary_has_decisions_and_next_commands(made: Mapping[str, Made]) -> None:
+    lines = made["rhel8"].stdout.splitlines()
     assert lines[0] == (
         "hulk: Slurm 20.11.8, 4 nodes (1 lost) in 1 class, 2 MPI stacks"
     )
@@ -175,7 +215,7 @@ def test_summary_has_decisions_and_next_commands(new: New, home: Path) -> None:
     account = "account: # To decide: physics or chemistry; without it, Slurm takes"
     assert any(account in line for line in decisions)
     assert any("suite_python: /usr/bin/python3.11" in line for line in decisions)
-    main_file = home / "inventories/hulk/group_vars/all/main.yml"
+    main_file = made["rhel8"].home / "inventories/hulk/group_vars/all/main.yml"
     for line in decisions:
         file, number, text = line.split(":", 2)
         if file == "main.yml":
@@ -185,15 +225,15 @@ def test_summary_has_decisions_and_next_commands(new: New, home: Path) -> None:
     assert lines[-1] == "  seatrial report hulk/latest"
 
 
-def test_values_of_a_big_site(new: New, home: Path) -> None:
-    assert new("big", "--user", "bench").exit_code == 0
-    classes = {each["name"]: each for each in settings_of(home)["classes"]}
+def test_values_of_a_big_site(made: Mapping[str, Made]) -> None:
+    home, settings = made["big"].home, made["big"].settings
+    classes = {each["name"]: each for each in settings["classes"]}
     assert classes["gpu"] == {
         **{"name": "gpu", "nodes": "gpu[01-04]", "partition": "gpu"},
         **{"account": "accept", "qos": "gpu", "mem": "0"},
     }
     assert classes["secret"]["partition"] == "secret"
-    stacks = {each["name"]: each for each in settings_of(home)["stacks"]}
+    stacks = {each["name"]: each for each in settings["stacks"]}
     assert stacks["openmpi"]["modules"] == ["gcc/13.2.0", "openmpi/4.1.6"]
     assert stacks["openmpi"]["srun_mpi"] == "pmix"
     text = (home / "inventories/hulk/group_vars/all/main.yml").read_text()
@@ -203,9 +243,9 @@ def test_values_of_a_big_site(new: New, home: Path) -> None:
     assert "-l bench" in (home.parent / "site/ssh.log").read_text()
 
 
-def test_reservation_and_lost_nodes(new: New, home: Path) -> None:
-    assert new("slurm25").exit_code == 0
-    (only,) = settings_of(home)["classes"]
+def test_reservation_and_lost_nodes(made: Mapping[str, Made]) -> None:
+    home, settings = made["slurm25"].home, made["slurm25"].settings
+    (only,) = settings["classes"]
     assert (only["reservation"], only["nodes"]) == ("accept", "nid[000001-000008]")
     text = (home / "inventories/hulk/group_vars/all/main.yml").read_text()
     assert "  # lost: nid000003 (down: Not responding)\n" in text

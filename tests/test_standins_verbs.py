@@ -157,6 +157,18 @@ LATENCY = {"mp_rdma_lat", "mqp_lat", "ib_send_lat"}
 BANDWIDTH = {"mp_rdma_bw", "winbw", "ib_write_bw"}
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    """The slowness of each program on a machine without faults."""
+    return slowness_with(Faults(), tmp_path_factory.mktemp("sound"))
+
+
+def slowness_with(faults: Faults, machine: Path) -> dict[str, float]:
+    """The slowness of each program between two leaves of a machine with faults."""
+    install(machine, model_truth(4, leaf_nodes=2, noise_percent=0, faults=faults))
+    return slowness(machine, ["mn0001", "mn0004"])
+
+
 @pytest.mark.parametrize(
     ("faults", "slow"),
     [
@@ -171,15 +183,9 @@ BANDWIDTH = {"mp_rdma_bw", "winbw", "ib_write_bw"}
     ],
 )
 def test_a_fault_slows_the_programs_of_its_area(
-    faults: Faults, slow: set[str], tmp_path: Path
+    faults: Faults, slow: set[str], sound: dict[str, float], tmp_path: Path
 ) -> None:
-    nodes = ["mn0001", "mn0004"]
-    numbers = []
-    for name, of in (("sound", Faults()), ("slow", faults)):
-        truth = model_truth(4, leaf_nodes=2, noise_percent=0, faults=of)
-        install(tmp_path / name, truth)
-        numbers.append(slowness(tmp_path / name, nodes))
-    sound, other = numbers
+    other = slowness_with(faults, tmp_path)
     ratios = {program: other[program] / sound[program] for program in sound}
     assert {program for program, ratio in ratios.items() if ratio > 1.2} == slow
     for program, ratio in ratios.items():
