@@ -241,8 +241,6 @@ def test_system_names_commits_and_lock_files(
 
 
 def test_lock_files_are_those_of_the_environments(tmp_path: Path) -> None:
-    etc = tmp_path / "etc" / "x"
-    write(etc, "spack-openmpi.lock", "spack-gone.lock", "settings.yaml")
     names = {"apps/openmpi": "spack-openmpi.lock", "fabric": "spack-fabric.lock"}
     write(tmp_path, *names)
     found = {
@@ -251,20 +249,33 @@ def test_lock_files_are_those_of_the_environments(tmp_path: Path) -> None:
         }
     }
     role = {"name": "suite", "tasks_from": "locks", "public": False}
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars": {"seatrial_prefix": str(tmp_path), "seatrial_system": "x"},
-        "tasks": [{"ansible.builtin.include_role": role}],
-    }
+    given: dict[str, dict[str, Any]] = {"x": {"spack_found": found}, "without": {}}
+    plays = [
+        {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "vars": {
+                **{"seatrial_prefix": str(tmp_path), "seatrial_system": system},
+                **variables,
+            },
+            "tasks": [{"ansible.builtin.include_role": role}],
+        }
+        for system, variables in given.items()
+    ]
+    etc = {system: tmp_path / "etc" / system for system in given}
+    for folder in etc.values():
+        write(folder, "spack-openmpi.lock", "spack-gone.lock", "settings.yaml")
     playbook = tmp_path / "locks.yml"
-    playbook.write_text(yaml.safe_dump([play]))
+    playbook.write_text(yaml.safe_dump(plays))
     program = Path(sys.executable).with_name("ansible-playbook")
-    for given, kept in (({"spack_found": found}, set(names.values())), ({}, set())):
-        extra = json.dumps({"ansible_python_interpreter": sys.executable, **given})
-        done = run(program, "-e", extra, playbook, ANSIBLE_ROLES_PATH=str(ROLES))
-        assert done.returncode == 0, done.stdout
-        assert {file.name for file in etc.iterdir()} == kept | {"settings.yaml"}
+    python = f"ansible_python_interpreter={sys.executable}"
+    done = run(program, "-e", python, playbook, ANSIBLE_ROLES_PATH=str(ROLES))
+    assert done.returncode == 0, done.stdout
+    kept = {system: {file.name for file in etc[system].iterdir()} for system in etc}
+    assert kept == {
+        "x": {*names.values(), "settings.yaml"},
+        "without": {"settings.yaml"},
+    }
 
 
 # ---- The record
