@@ -61,8 +61,16 @@ def commands(row: dict[str, Any]) -> list[str]:
     return [line.partition(" -- ")[2] for line in lines if "perftest_pair" in line]
 
 
-def test_each_rail_is_measured_with_its_device_port_and_gid(tmp_path: Path) -> None:
-    row = run(tmp_path, with_rails(), *WRITE, *SHORT)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The case of write latencies over two rails."""
+    return run(tmp_path_factory.mktemp("written"), with_rails(), *WRITE, *SHORT)
+
+
+def test_each_rail_is_measured_with_its_device_port_and_gid(
+    written: dict[str, Any],
+) -> None:
+    row = written
     assert row["result"] == "pass", row["fail_reason"]
     start = "ib_write_lat -s"
     assert commands(row) == [
@@ -84,10 +92,9 @@ def test_each_rail_is_measured_with_its_device_port_and_gid(tmp_path: Path) -> N
     ]
 
 
-def test_first_samples_do_not_count(tmp_path: Path) -> None:
+def test_first_samples_do_not_count(written: dict[str, Any]) -> None:
     """The stand-in's sample N is 1 + N / 200 us, from 0, for a message of 0 B."""
-    row = run(tmp_path, with_rails(rails=["mlx5_0:1"], gid_indexes={}), *WRITE, *SHORT)
-    mean = record(row)["samples"][0]["value"]
+    mean = record(written)["samples"][0]["value"]
     assert mean == pytest.approx((1 + (5 + 54) / 2 / 200) * (1 + 8 / 4096), rel=1e-5)
 
 
@@ -130,6 +137,13 @@ def test_gid_index_of_an_unknown_rail_is_an_error(tmp_path: Path) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def repeats() -> dict[str, list[str]]:
+    """The experiments of each check, which ReFrame describes in seconds."""
+    described = describe_checks(CHECKS / "verbs", HOME)
+    return {case["@class"]: case["experiments"] for case in described}
+
+
 @pytest.mark.parametrize(
     ("check", "metric", "unit", "sizes", "expected"),
     [
@@ -141,10 +155,13 @@ def test_gid_index_of_an_unknown_rail_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_of_liu_2005_stand_beside_those_of_the_checks(
-    check: str, metric: str, unit: str, sizes: tuple[int, ...], expected: set[float]
+    repeats: dict[str, list[str]],
+    check: str,
+    metric: str,
+    unit: str,
+    sizes: tuple[int, ...],
+    expected: set[float],
 ) -> None:
-    described = describe_checks(CHECKS / "verbs", HOME)
-    repeats = {case["@class"]: case["experiments"] for case in described}
     points = overlay(HOME, repeats).points(check, metric, unit, sizes)
     liu = {p.value for p in points if p.system in ("mt25208-pcie", "mt23108-pcix")}
     assert liu == expected
@@ -166,7 +183,14 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *("client-dies", "hang"),
+        pytest.param("server-dies", marks=pytest.mark.slow),
+        pytest.param("server-absent", marks=pytest.mark.slow),
+    ],
+)
 def test_side_that_failed_is_the_reason(
     tmp_path: Path, ranks: Path, fault: str
 ) -> None:
@@ -187,13 +211,18 @@ def test_side_that_failed_is_the_reason(
     [
         ("inf", WRITE, "write_latency,8,mlx5_0:1: sample is inf, expected a positive"),
         ("-nan", BANDWIDTH, "bw,64,qps=1,mlx5_0:1: BW average is -nan, expected a num"),
-        ("0.00", BANDWIDTH, "bw,64,qps=1,mlx5_0:1: BW average is 0.00, expected a pos"),
+        pytest.param(
+            *("0.00", BANDWIDTH),
+            "bw,64,qps=1,mlx5_0:1: BW average is 0.00, expected a pos",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_result_that_is_no_number_fails_with_the_reason(
     tmp_path: Path, fault: str, case: tuple[str, ...], reason: str
 ) -> None:
-    row = run(tmp_path, with_rails(), *case, *SHORT, PERFTEST_FAULT=fault)
+    one = ("-S", "VerbsBandwidth.qps=1")
+    row = run(tmp_path, with_rails(), *case, *SHORT, *one, PERFTEST_FAULT=fault)
     assert row["result"] == "fail"
     assert reason in row["fail_reason"]
     assert record(row)["samples"] == []
