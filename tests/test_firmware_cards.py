@@ -24,7 +24,14 @@ def of_maker(folder: Path, psid: str) -> Node:
     return node
 
 
-@pytest.mark.parametrize("psid", ["DEL0000000010", "LNV0000000003", "HP_1370110017"])
+@pytest.mark.parametrize(
+    "psid",
+    [
+        "DEL0000000010",
+        pytest.param("LNV0000000003", marks=pytest.mark.slow),
+        pytest.param("HP_1370110017", marks=pytest.mark.slow),
+    ],
+)
 def test_a_card_of_another_maker(psid: str, tmp_path: Path) -> None:
     node = of_maker(tmp_path, psid)
     (hca,) = node.plan().hcas

@@ -105,7 +105,9 @@ def failed(swept: Swept) -> str:
     return swept.done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 9])
+@pytest.mark.parametrize(
+    "count", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 4)), 9]
+)
 def test_sound_nodes_take_three_steps(start: Start, count: int) -> None:
     nodes = [f"cn{i:02}" for i in range(1, count + 1)]
     swept = start(nodes=nodes)
@@ -182,7 +184,7 @@ def test_a_program_that_runs_nowhere_is_no_fault_of_a_node(start: Start) -> None
     assert "execve(): pairsweep: No such file" in swept.done.stdout
 
 
-@pytest.mark.parametrize("row", [1, 3, 6])
+@pytest.mark.parametrize("row", [1, pytest.param(3, marks=pytest.mark.slow), 6])
 def test_a_node_that_dies_is_left_out_and_its_numbers_stay(
     start: Start, row: int
 ) -> None:
