@@ -255,25 +255,35 @@ fatal: [head]: UNREACHABLE! =>
     assert problems(["usage"]) == ["usage"]
 
 
-def test_failed_command_says_its_last_line(tmp_path: Path) -> None:
+def test_failures_of_each_host_are_told(tmp_path: Path) -> None:
+    """Ansible prints the error of a task once, whatever number of hosts it is of."""
     scripts = {
         "localhost": "echo first >&2; echo 'bad: {x}' >&2; echo out; exit 3",
         "h2": "echo it is >&2; exit 1",
         "h3": "echo out; echo last; exit 1",
         "h4": "exit 1",
     }
+    fails = {"ansible.builtin.command": {"argv": ["sh", "-c", "{{ script }}"]}}
+    echoes = "echo {{ item }}; exit 1"
+    items = {"ansible.builtin.command": {"argv": ["sh", "-c", echoes]}}
     tasks = [
-        {
-            "ansible.builtin.command": {"argv": ["sh", "-c", script]},
-            "when": f"inventory_hostname == '{host}'",
-        }
-        for host, script in scripts.items()
+        {**fails, "when": "inventory_hostname == 'h5'"},
+        {**fails, "ignore_errors": True},
+        {**items, "loop": ["a", "b"], "ignore_errors": True},
+        {**items, "loop": ["c", "d"], "when": "inventory_hostname == 'h6'"},
+        {**fails, "when": "inventory_hostname != 'h6'"},
     ]
+    scripts |= {"h5": "echo early; exit 1", "h6": "exit 2"}
+    hosts = {
+        host: {"script": script, "ansible_python_interpreter": sys.executable}
+        for host, script in scripts.items()
+    }
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     play = {"hosts": "all", "gather_facts": False, "tasks": tasks}
     (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
-    program = ["ansible-playbook", "-i", ",".join(scripts), "-c", "local"]
-    python = f"ansible_python_interpreter={sys.executable}"
-    done = run(*program, "-e", python, tmp_path / "play.yml")
-    assert problems(done.stdout.splitlines()) == [
-        *("bad: {x}", "h2: it is", "h3: last", "h4: non-zero return code")
+    inventory = ("-i", tmp_path / "hosts.yml", "-c", "local")
+    done = run("ansible-playbook", *inventory, tmp_path / "play.yml")
+    assert sorted(problems(done.stdout.splitlines())) == [
+        *("bad: {x}", "h2: it is", "h3: last", "h4: non-zero return code"),
+        *("h5: early", "h6: c", "h6: d"),
     ]

@@ -11,6 +11,7 @@ from seatrial.errors import SeatrialError
 _ERROR = re.compile(
     r"^\[ERROR\]: (?:Task failed: )?(?:(?:Action|Module) failed: )?(.*)"
 )
+_TASK = re.compile(r"(TASK|RUNNING HANDLER) \[")
 _HOST = re.compile(r"^(?:fatal|failed): \[([^] ]+)")
 _TROUBLE = re.compile(r"^(fatal|failed|ERROR!)")
 _KEY = re.compile(r"^ {4}(\w+): ?(.*)")
@@ -53,27 +54,41 @@ def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> in
 
 
 def problems(lines: list[str]) -> list[str]:
-    """Return a sentence for each failed task of a log, with its host.
+    """Return a sentence for each host and failed task of a log.
 
     Of a failed command, the sentence is its last line of errors, else of output.
     Ignored failures are left out. Without any, return the lines that look like errors,
     else the last ones.
     """
-    sentences: list[str] = []
-    is_open = False
+    found: list[tuple[str, str]] = []  # host and sentence
+    error, is_open, earlier = "", False, 0
     for number, line in enumerate(lines):
-        if error := _ERROR.match(line):
-            sentences.append(error[1])
-            is_open = True
-        elif is_open and (host := _HOST.match(line)):
-            if sentences[-1] == _COMMAND_FAILED:
-                sentences[-1] = _last_words(lines[number + 1 :]) or _COMMAND_FAILED
-            if host[1] != "localhost" and not sentences[-1].startswith(f"{host[1]}:"):
-                sentences[-1] = f"{host[1]}: {sentences[-1]}"
+        if _TASK.match(line):
+            error, is_open, earlier = "", False, len(found)
+        elif match := _ERROR.match(line):
+            error, is_open = match[1], True
+            found.append(("", error))
+        elif error and (match := _HOST.match(line)):
+            # The error of several hosts is printed once, before the first of them.
+            if is_open:
+                found.pop()
+            found.append((match[1], _sentence(match[1], error, lines[number + 1 :])))
             is_open = False
-        elif line == "...ignoring" and sentences:
-            sentences.pop()
+        elif line == "...ignoring":
+            ignored = {host for host, _ in found[-1:]}
+            task = found[earlier:]
+            found[earlier:] = [each for each in task if each[0] not in ignored]
+    sentences = list(dict.fromkeys(sentence for _, sentence in found))
     return sentences or [ln for ln in lines if _TROUBLE.match(ln)] or lines[-5:]
+
+
+def _sentence(host: str, error: str, result: list[str]) -> str:
+    """Return the error of a host, whose result is on top of these lines."""
+    if error == _COMMAND_FAILED:
+        error = _last_words(result) or error
+    if host == "localhost" or error.startswith(f"{host}:"):
+        return error
+    return f"{host}: {error}"
 
 
 def _last_words(lines: list[str]) -> str:
