@@ -32,11 +32,6 @@ HOSTILE = "<script>alert(1)</script>\"'&\x1b[2J"
 RATE = "2.5 a year"
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Modelled:
-    return modelled(tmp_path / "lab", nights=NIGHTS)
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of all pages of the modelled nights."""
@@ -49,6 +44,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drawn(written: Path) -> dict[str, Page]:
     """All pages of the modelled nights, by name."""
     return {file.name: Page(file.read_text()) for file in written.glob("*.html")}
+
+
+@pytest.fixture
+def lab(written: Path, tmp_path: Path) -> Modelled:
+    """The same nights, with a copy of their ledger, which has times."""
+    return Modelled(shutil.copytree(written.parent / "lab", tmp_path / "lab"))
 
 
 @pytest.fixture

@@ -242,8 +242,10 @@ TASK [x] ***
 Origin: /x/tasks/main.yml:19:3
 fatal: [head]: FAILED! =>
     msg: no such folder
+TASK [y] ***
 [ERROR]: Task failed: Module failed: localhost lacks it
 fatal: [localhost]: FAILED! =>
+TASK [z] ***
 [ERROR]: Task failed: unreachable
 fatal: [head]: UNREACHABLE! =>
 ...ignoring
