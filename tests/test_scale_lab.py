@@ -32,11 +32,15 @@ pytestmark = pytest.mark.lab
 NODES = 64
 START_DEAD = HOME / "playbooks" / "roles" / "slurm" / "files" / "start_dead.sh"
 
+SLOW = {"node": "n0014", "factor": 1.4, "area": "network"}
+TRUTH = {"seed": 1, "nodes": f"n[0001-{NODES:04}]", "faults": {"slow_nodes": [SLOW]}}
+
 
 @pytest.fixture(scope="module")
 def scale(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """The scale lab with Slurm; no lab afterwards."""
+    """The scale lab with the suite and a model machine; no lab afterwards."""
     with scale_lab(tmp_path_factory.mktemp("scale"), NODES) as lab:
+        lab.play("site", "-e", json.dumps({"standins_truth": TRUTH}))
         yield lab
 
 
@@ -101,20 +105,10 @@ def test_up_and_cluster_again_change_nothing_but_a_dead_node(scale: Lab) -> None
     assert done.stdout.strip() == "carrier1"
 
 
-SLOW = {"node": "n0014", "factor": 1.4, "area": "network"}
-
-
-def provision(scale: Lab, **faults: object) -> None:
-    """Install the suite, and a model machine with these faults."""
-    truth = {"seed": 1, "nodes": f"n[0001-{NODES:04}]", "faults": faults}
-    scale.play("site", "-e", json.dumps({"standins_truth": truth}))
-
-
 def test_a_campaign_finds_the_slow_node_of_the_model(
     scale: Lab, tmp_path: Path
 ) -> None:
     """The whole way on 64 nodes: driver, Slurm, parsers, judge, report."""
-    provision(scale, slow_nodes=[SLOW])
     options = ("--campaign", "smoke", "--repeats", "3")
     done = seatrial("run", "scale-lab", *options, results=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -150,7 +144,6 @@ def test_a_campaign_survives_controller_driver_and_ten_nodes(
     scale: Lab, tmp_path: Path
 ) -> None:
     """Each is killed in the middle; the run is resumed, and what was lost repeated."""
-    provision(scale, slow_nodes=[SLOW])
     process = begin(scale, "--campaign", "smoke", "--run-id", "kills", results=tmp_path)
     wait_for_job(scale, "kills", "pairs-1")
     scale.ssh("mhead", "sudo systemctl kill --signal=KILL slurmctld")
