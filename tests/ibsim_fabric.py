@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import pytest
@@ -117,7 +117,10 @@ def ibsim(
     cables: Iterable[Cable],
     kinds: Mapping[str, PlannedKind],
 ) -> Iterator[IbsimFabric]:
-    """Run the network of these cables; the tools run on its first host."""
+    """Run the network of these cables; the tools run on its first host, in `folder`.
+
+    A tool that is killed leaves a folder of the simulation where it ran.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     cables = [*cables]
     host = next(
@@ -127,6 +130,7 @@ def ibsim(
     name = f"{host.device}/{host.port.rpartition(':')[0] or 'mlx5_0'}"
     fabric = IbsimFabric(folder, network, name)
     try:
-        yield fabric
+        with chdir(folder):
+            yield fabric
     finally:
         fabric.close()
