@@ -54,7 +54,7 @@ def playbook(home: Path, system: str, name: str, log: Path, *options: str) -> in
 
 
 def problems(lines: list[str]) -> list[str]:
-    """Return a sentence for each host and failed task of a log.
+    """Return a sentence for each failed task of a log and each host that it failed on.
 
     Of a failed command, the sentence is its last line of errors, else of output.
     Ignored failures are left out. Without any, return the lines that look like errors,
@@ -69,7 +69,7 @@ def problems(lines: list[str]) -> list[str]:
             error, is_open = match[1], True
             found.append(("", error))
         elif error and (match := _HOST.match(line)):
-            # The error of several hosts is printed once, before the first of them.
+            # If several hosts have an error, it is printed once, before the first.
             if is_open:
                 found.pop()
             found.append((match[1], _sentence(match[1], error, lines[number + 1 :])))
