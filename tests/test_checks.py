@@ -33,7 +33,7 @@ SMALL = (
     *("-S", "VerbsLatency.iterations=100", "-S", "VerbsLatency.sizes=8,4096"),
     *("-S", "VerbsAtomics.iterations=100"),
 )
-"""Options of replays: fewer starts and lines of the stand-ins of perftest."""
+"""Options of replays: the stand-ins of perftest start less often and print less."""
 
 
 def dry_run(folder: Path, checks: Path) -> list[str]:

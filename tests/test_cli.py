@@ -63,7 +63,7 @@ def test_help_of_the_whole() -> None:
 
 @pytest.fixture(scope="module")
 def judged(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """What the failing campaign `high` printed."""
+    """Output of the campaign `high`, which fails."""
     environment = {
         "SEATRIAL_HOME": str(home),
         "SEATRIAL_RESULTS": str(tmp_path_factory.mktemp("judged") / "results"),

@@ -47,14 +47,14 @@ FURTHER = {
     "simulate": ("--runs", "1", "--nodes", "40", "--repeats", "4"),
     "nightly": ("--runs", "1", "--nodes", "6", "--metrics", "1", "--noise", "normal"),
 }
-"""Options that save time, or that the recorded data need, for those of the page."""
+"""Options that save time or that the recorded data need; they replace the page's."""
 
 STATUS = {"judge": {0, 1, 3}, "run": {1, 3}}
 """Exit statuses of commands with a verdict; all others end with 0."""
 
 
 def words_of(shown: Shown) -> list[str]:
-    """Put real names in the places of those in capitals, and options of `FURTHER`."""
+    """Put real names in the places of those in capitals; add options of `FURTHER`."""
     name = re.compile(rf"(?<![\w-])({'|'.join(NAMES)})(?![\w-])")
     words = [name.sub(lambda found: NAMES[found[0]], word) for word in shown.words]
     further = FURTHER.get("nightly" if "nightly" in words else words[0], ())
@@ -65,7 +65,7 @@ def words_of(shown: Shown) -> list[str]:
 
 
 def runs_without_a_cluster() -> list[Shown]:
-    """List commands of the pages that need no cluster, each once as it runs here."""
+    """List commands that need no cluster; of those that run alike here, one."""
     found = {
         tuple(words_of(shown)): shown
         for shown in SHOWN

@@ -17,9 +17,9 @@ NODES, METRICS, NIGHTS, ONSET = 60, 3, 150, 100
 START = np.datetime64("2026-01-01")
 RULES = Rules(every=1)
 SLOW = pytest.mark.slow
-EACH_NIGHT_FIRST = [1, pytest.param(5, marks=SLOW)]
-IN_TURNS_FIRST = [pytest.param(1, marks=SLOW), 5]
-"""Nodes are measured every night, or one in five; only the first is in `make test`."""
+EACH_NIGHT = [1, pytest.param(5, marks=SLOW)]
+IN_TURNS = [pytest.param(1, marks=SLOW), 5]
+"""Values of `every`: each night, or each fifth; the other one of the two is slow."""
 LEAF = {"leaf l03": tuple(f"cn{node:02}" for node in range(8, 32))}
 
 Floats = NDArray[np.float64]
@@ -144,7 +144,7 @@ def the_alarm(world: World) -> Alarm:
     return alarm
 
 
-@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
+@pytest.mark.parametrize("every", EACH_NIGHT)
 def test_a_healthy_year_has_no_alarm(every: int) -> None:
     decision = decided(World(every=every, nights=365))
     assert decision.alarms == ()
@@ -152,7 +152,7 @@ def test_a_healthy_year_has_no_alarm(every: int) -> None:
     assert decision.learning == ()
 
 
-@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
+@pytest.mark.parametrize("every", EACH_NIGHT)
 def test_a_slow_node(every: int) -> None:
     alarm = the_alarm(World(slow(ONE, 0.1, metrics=1), every=every, nights=130))
     assert (alarm.kind, alarm.nodes) == ("node", ("cn07",))
@@ -204,7 +204,7 @@ def test_a_repaired_node_is_not_compared_with_its_past() -> None:
     assert decided(world).alarms == ()
 
 
-@pytest.mark.parametrize("every", IN_TURNS_FIRST)
+@pytest.mark.parametrize("every", IN_TURNS)
 def test_an_update_of_all_nodes_that_costs_is_reported_once(every: int) -> None:
     world = World(slow(ALL, 0.08), updated(ALL), every=every)
     alarm = the_alarm(world)
@@ -216,14 +216,14 @@ def test_an_update_of_all_nodes_that_costs_is_reported_once(every: int) -> None:
     assert alarm.losses[0].share == pytest.approx(0.08, abs=0.02)
 
 
-@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
+@pytest.mark.parametrize("every", EACH_NIGHT)
 def test_an_update_of_some_nodes_that_costs_is_reported_once(every: int) -> None:
     alarm = the_alarm(World(slow(FIRST, 0.08), updated(FIRST), every=every))
     assert (alarm.kind, len(alarm.nodes)) == ("explained", 20)
     assert [change.differs for change in alarm.changes] == [True]
 
 
-@pytest.mark.parametrize("every", IN_TURNS_FIRST)
+@pytest.mark.parametrize("every", IN_TURNS)
 def test_a_rolling_update_that_costs_is_reported_once(every: int) -> None:
     decision = decided(World(rolled(-0.08), rolling, every=every, nights=250))
     (alarm,) = decision.alarms
@@ -280,7 +280,7 @@ def test_an_update_that_costs_nothing(update: str, every: int, gain: float) -> N
     assert decision.alarms == ()
 
 
-@pytest.mark.parametrize("every", EACH_NIGHT_FIRST)
+@pytest.mark.parametrize("every", EACH_NIGHT)
 def test_a_fault_beside_an_update_is_not_explained(every: int) -> None:
     """The other updated nodes are as good as before."""
     alarm = the_alarm(World(slow(ONE, 0.1), updated(FIRST), every=every))
@@ -299,7 +299,7 @@ def test_a_change_of_one_node_is_listed_and_proves_nothing() -> None:
     assert [(c.nodes, c.differs) for c in alarm.changes] == [(("cn07",), None)]
 
 
-@pytest.mark.parametrize("every", IN_TURNS_FIRST)
+@pytest.mark.parametrize("every", IN_TURNS)
 def test_a_slow_leaf_is_one_alarm(every: int) -> None:
     """Of all its nodes; up to two were accused before the third."""
     leaf = slice(8, 32)
@@ -325,7 +325,7 @@ def test_more_suspects_than_the_cap_are_one_alarm_of_unknown_cause() -> None:
     assert (alarm.kind, alarm.shared, len(alarm.nodes)) == ("common", "", 7)
 
 
-@pytest.mark.parametrize("every", IN_TURNS_FIRST)
+@pytest.mark.parametrize("every", IN_TURNS)
 def test_a_slow_machine_is_one_alarm(every: int) -> None:
     alarm = the_alarm(World(slow(ALL, 0.08), every=every))
     assert (alarm.kind, len(alarm.nodes)) == ("machine", NODES)

@@ -258,7 +258,7 @@ fatal: [head]: UNREACHABLE! =>
 
 
 def test_failures_of_each_host_are_told(tmp_path: Path) -> None:
-    """Ansible prints the error of a task once, whatever number of hosts it is of."""
+    """Ansible prints an error once, even if several hosts have it."""
     scripts = {
         "localhost": "echo first >&2; echo 'bad: {x}' >&2; echo out; exit 3",
         "h2": "echo it is >&2; exit 1",

@@ -416,7 +416,7 @@ def test_no_cell_is_cut_off_at_the_right_edge(
 
 
 def assert_verdict_is_seen(browser: Chrome) -> None:
-    """Without scrolling."""
+    """Require that the verdict is on the screen without scrolling."""
     for place in ("#verdict", ".meaning", ".counts"):
         found = f"document.querySelector('{place}').getBoundingClientRect()"
         assert 0 < script(browser, f"{found}.bottom") <= script(browser, "innerHeight")

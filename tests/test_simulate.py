@@ -46,7 +46,7 @@ QUICK = {
     ("at-limit", "any", "heavy"),
     ("borderline", "lognormal", "lognormal"),
 }
-"""What is in `make test` of the risks at the limit: each model, and each scenario."""
+"""Variants that are not slow: each model and each scenario once."""
 
 
 def drawn(machine: Machine, seed: int = 1) -> Any:

@@ -66,7 +66,7 @@ def test_help_of_the_whole_imports_no_command(tmp_path: Path) -> None:
 
 
 def test_help_of_the_commands_imports_nothing_heavy(tmp_path: Path) -> None:
-    """What the help of one imports is there for all that follow, in one process."""
+    """One process prints them all: what any help imports is still there at the end."""
     names = main.list_commands(click.Context(main))
     text, modules = imported(tmp_path, *(f"{name} --help" for name in names))
     assert modules == set()

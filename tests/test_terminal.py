@@ -53,7 +53,7 @@ COMMANDS = {
     "unknown": ("judge", FORGED),
 }
 QUICK = {"status", "verify", "verify json", "query", "query csv", "export"}
-"""Those that are on a terminal in `make test`, beside `judge`; all are into a pipe."""
+"""Commands that `make test` tries on a terminal, beside `judge`."""
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def without_colours(text: str) -> str:
 
 
 def assert_harmless(output: str) -> None:
-    """Hold what a terminal was sent to colours and text, and to no forged verdict."""
+    """Require text and colours only, and no forged verdict."""
     assert "unexpected" not in output
     assert "Traceback" not in output
     rest = without_colours(output)
