@@ -134,6 +134,10 @@ def test_only_some_checks() -> None:
     assert [each for each in found if each[0] == "Echo"] == [
         ("Echo", "skipped", "not measured: campaign two does not run Echo")
     ]
+    table = seatrial("judge", "latest").stdout
+    assert "does not run Echo" not in table
+    assert "criteria of checks that this campaign does not run: 1" in table
+    assert "Gpu" in table, "it was to run, and was skipped"
 
 
 @pytest.mark.usefixtures("high")

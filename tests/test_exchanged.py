@@ -126,6 +126,74 @@ def test_good_numbers_of_the_old_hardware_do_not_help_the_new_one() -> None:
     assert verdicts(judge(first, criteria(LIMIT)), "cn02") == {"pass"}
 
 
+LOSS = {"node": "cn02", "time": NOON + 90.0}
+"""The node was lost after the first of two jobs."""
+
+
+@pytest.mark.parametrize(
+    ("more", "since"),
+    [
+        ({"sessions": [{"lost": [LOSS]}]}, 90.0),
+        ({"sessions": [{"lost": [{**LOSS, "time": NOON + 30}, LOSS]}]}, 90.0),
+        ({"sessions": [{"lost": [LOSS | {"node": "cn01"}]}]}, None),
+        ({"sessions": [{"lost": [LOSS]}, {"absent": {"cn02": "down"}}]}, 100.0),
+        ({"sessions": [{"lost": [LOSS]}], "starts": [0, 100]}, 100.0),
+        ({"sessions": [{"lost": [LOSS]}], "starts": [0]}, 90.0),
+        ({"starts": [0, 50, 100]}, 100.0),
+        ({}, None),
+    ],
+)
+def test_an_exchange_in_a_run_counts_from_when_the_node_was_last_away(
+    more: dict[str, Any], since: float | None
+) -> None:
+    """Sessions start at second 100; the driver starts when it is stated."""
+
+    def at(seconds: float) -> str:
+        return datetime.fromtimestamp(NOON + seconds, UTC).isoformat()
+
+    more = {key: [*value] for key, value in more.items()}
+    for session in more.get("sessions", ()):
+        session |= {"name": "links-1", "started": at(100), "ended": at(3600)}
+    more["starts"] = [{"started": at(seconds)} for seconds in more.get("starts", ())]
+    run = measured("r0", 0, settings(OLD, NEW), low="cn02", **more)
+    (repair,) = exchanges([run])
+    assert repair.time - NOON == (3600.0 if since is None else since)
+    when = "at the end of run r0" if since is None else "in run r0"
+    assert repair.reason == f"exchanged: node serial A2, now B7, {when}"
+
+
+def lost_at(second: float) -> dict[str, Any]:
+    """Return a session that began with the run, and lost cn02."""
+    began = datetime.fromtimestamp(NOON, UTC).isoformat()
+    loss = {"node": "cn02", "time": NOON + second}
+    return {"sessions": [{"name": "links-1", "started": began, "lost": [loss]}]}
+
+
+@pytest.mark.parametrize(("second", "count"), [(30.0, 3), (90.0, 2)])
+def test_numbers_count_since_a_node_came_back_with_new_hardware(
+    second: float, count: int
+) -> None:
+    """Its jobs started in seconds 60, 120 and 180."""
+    run = measured("r0", 0, settings(OLD, NEW), *repeats(3), **lost_at(second))
+    judgement = judge(run, criteria(LIMIT))
+    (finding,) = [f for f in judgement.findings if f.place == "cn02"]
+    assert (finding.verdict, finding.n) == ("pass", count)
+    number = "0 numbers" if count == 3 else "1 number"
+    assert any(f", in run r0): {number} of it" in text for text in judgement.history)
+
+
+@pytest.mark.parametrize(("second", "verdict"), [(30.0, "fail"), (150.0, "undecided")])
+def test_a_number_that_is_missing_on_new_hardware_counts(
+    second: float, verdict: str
+) -> None:
+    """The second job has none of cn02."""
+    run = measured("r0", 0, settings(OLD, NEW), **lost_at(second))
+    late = pl.col("start_time") > NOON + 90
+    rows = run.measurements.filter(~(late & (pl.col("node") == "cn02")))
+    judgement = judge(replace(run, measurements=rows), criteria(LIMIT))
+    assert verdicts(judgement, "cn02") == {verdict}
+
+
 def test_a_node_that_was_exchanged_at_last_is_not_measured() -> None:
     run = measured("r0", 0, settings(OLD, NEW))
     judgement = judge(run, criteria(LIMIT))

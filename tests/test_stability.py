@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from criteria_samples import RISKS
-from judge_samples import CASE
+from judge_samples import CASE, make_run
 from scipy.stats import binom, poisson
 
 from seatrial.campaign.campaign_file import load_campaign, with_repeats
@@ -20,7 +20,7 @@ from seatrial.criteria.criteria import Criteria, changes
 from seatrial.criteria.keys import ANY
 from seatrial.criteria.stability import StabilityCriterion
 from seatrial.errors import SeatrialError
-from seatrial.judge.stability_findings import judge_phase
+from seatrial.judge.stability_findings import Phases, judge_phase
 from seatrial.model.cases import Case, ListedCase, NodeEvent
 from seatrial.model.spans import span_s, span_text
 from seatrial.runs.maintenance import Maintenance
@@ -430,6 +430,29 @@ def test_a_phase_of_ten_hours_with_a_failure(text: str, expected: str) -> None:
     """A node is down for an hour of 20 node-hours."""
     finding = judge_phase(rule(text), phase(lasting("cn01", 3.0, 1.0)))
     assert finding.verdict == expected, finding.reason
+
+
+def test_only_failed_jobs_are_events() -> None:
+    """A job that ran, but whose numbers have a fault, fails the run as elsewhere."""
+    cases = [
+        job(1, NOON, "cn01"),
+        job(2, NOON + 60, "cn01", result="pass"),
+        job(3, NOON + 120, "cn01", phase="performance", reason="bw: no reference"),
+    ]
+    run = make_run(cases, [])
+    name = run.manifest["run"]
+    one = Phases({name: phase()}, (rule("availability: {at_least: 0.9}"),))
+    (whole,) = one.whole([run])
+    assert [case.job_id for case in whole.cases] == ["2", "3"]
+    (failed,) = [found for found in one.findings([run]) if found.kind == "case"]
+    assert (failed.verdict, failed.n) == ("pass", 2)
+    assert failed.reason == (
+        "failed in sanity in 1 of 2 repeats: exit status 1; counted as an event of the "
+        "phase"
+    )
+    unjudged = replace(one, criteria=())
+    assert unjudged.whole([run]) == [run]
+    assert unjudged.findings([run]) == []
 
 
 def test_the_reason_has_the_numbers() -> None:

@@ -13,14 +13,25 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from closed_runs import ssh_key
-from stability_runs import CRASHES, DIES, NO_ROUTE, VANISHES, write_phase
+from fake_home import CRITERIA
+from stability_runs import (
+    ALLOWED,
+    CRASHES,
+    DIES,
+    LIMIT,
+    NO_ROUTE,
+    VANISHES,
+    write_phase,
+)
 
 from seatrial.campaign.node_journal import JOURNAL
 from seatrial.campaign.runner import resume_run
+from seatrial.campaign.spoiled_cases import spoiled_cases
 from seatrial.cli import main
 from seatrial.console import Terminal
 from seatrial.report.stability_page import stability_page
 from seatrial.runs.closed_run import Run, load_run
+from seatrial.runs.ledger import LEDGER
 from seatrial.runs.lock import driver_of
 from seatrial.runs.open_run import RunFolder
 from seatrial.stability.phase import phase_of_run
@@ -125,7 +136,27 @@ def test_three_causes_are_counted_after_a_kill(
     assert sum("counted as an event" in one["reason"] for one in failed) == 3
     (lost,) = [one for one in content["findings"] if one["kind"] == "inventory"]
     assert (lost["place"], lost["verdict"]) == ("cn02", "pass")
+    _allow(tmp_path)
     _correct(home, run, tmp_path)
+
+
+def _allow(folder: Path) -> None:
+    """Judge by criteria that allow the failures."""
+
+    def judged(criteria: str) -> tuple[int, dict[str, set[tuple[str, int]]]]:
+        file = folder / "allowed.yaml"
+        file.write_text(criteria)
+        command = ["judge", "lab/r1", "--criteria", str(file), "--format", "json"]
+        done = CliRunner().invoke(main, command)
+        found: dict[str, set[tuple[str, int]]] = {}
+        for one in json.loads(done.stdout)["findings"]:
+            found.setdefault(one["kind"], set()).add((one["verdict"], one["n"]))
+        return done.exit_code, found
+
+    status, found = judged(ALLOWED)
+    assert (status, {verdict for verdict, _ in found["case"]}) == (0, {"pass"})
+    _, found = judged(ALLOWED + LIMIT)
+    assert found["limit"] == {("pass", 2), ("undecided", 1)}, "too few, none missing"
 
 
 @pytest.mark.slow
@@ -145,6 +176,31 @@ def test_a_node_that_slurm_no_longer_lists_is_not_back(
     assert phase is not None
     (away,) = phase.journal.away
     assert (away.node, away.reason, away.back) == ("cn02", "Not responding", False)
+
+
+def test_a_phase_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its lost nodes spoiled are events: a repeat would be a phase of its own."""
+    home, at = write_phase(tmp_path, monkeypatch)
+    (at / "fault.1x1-2").write_text(DIES)
+    command = ["run", "lab", "--campaign", "phase", "--run-id", "r1", "--no-judge"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert "seatrial repeat" not in done.output
+    assert spoiled_cases(load_run(home / "results" / "lab" / "r1").cases)
+    again = CliRunner().invoke(main, ["repeat", "lab/r1"])
+    assert again.exit_code == 2
+    assert "r1: a stability phase, whose criteria count what lost nodes" in again.stderr
+    assert {path.name for path in (home / "results" / "lab").iterdir()} == {
+        "r1",
+        LEDGER,
+    }
+    criteria = tmp_path / "criteria.yaml"
+    criteria.write_text(CRITERIA)
+    judged = CliRunner().invoke(main, ["judge", "lab/r1", "--criteria", str(criteria)])
+    assert judged.exit_code == 1, "without a criterion of stability, it fails the run"
+    assert "seatrial repeat" not in judged.output
 
 
 def _correct(home: Path, run: Run, folder: Path) -> None:

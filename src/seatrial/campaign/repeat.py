@@ -21,8 +21,9 @@ from seatrial.system.description import System
 def repeat_agenda(home: Path, system: System, run: Run, run_id: str) -> Agenda:
     """Plan a run of the spoiled cases of a closed run, in the sessions they had.
 
-    Raises SeatrialError if there are none, if the run was repeated, is not in the
-    ledger beside it, or is of another version, or if the checks lack one of its cases.
+    Raises SeatrialError if there are none, if the run was repeated, is a stability
+    phase, is not in the ledger beside it, or is of another version, or if the checks
+    lack one of its cases.
     """
     _require_own(run)
     content = run.kept.get(AGENDA_FILE)
@@ -34,8 +35,13 @@ def repeat_agenda(home: Path, system: System, run: Run, run_id: str) -> Agenda:
             f"{run.path}: no lost node spoiled a case of this run; expected one that "
             "`seatrial judge` names; what failed for its own reasons is not repeated"
         )
-    _require_listed(home, system, run, cases)
     agenda = parse_agenda(content, run.path / AGENDA_FILE)
+    if agenda.stability:
+        raise SeatrialError(
+            f"{run.path}: a stability phase, whose criteria count what lost nodes "
+            "spoiled as events; expected a run of another campaign"
+        )
+    _require_listed(home, system, run, cases)
     sessions = [
         replace(
             planned,

@@ -34,8 +34,8 @@ class Status:
     the result of their last try, `retries` the tries before it. `orphans` are jobs of a
     driver that is gone, `interrupted` folders of interrupted tries. `clock`: where the
     clock went back. `lost`: lost nodes of closed sessions, by name, `spoiled` the cases
-    that they spoiled, in lines. `left_s`: None if
-    unknown.
+    that they spoiled, in lines; none of a stability phase, which counts them as events.
+    `left_s`: None if unknown.
     """
 
     run: str
@@ -124,7 +124,7 @@ def _read_status(folder: Path, known: Durations) -> Status:
         orphans=() if driver else tuple(job.job_id for job in jobs or []),
         failed_by_node=_failed_by_node(states),
         lost=_lost(sessions),
-        spoiled=tuple(in_lines(spoiled_cases(c for s in sessions for c in s.closed))),
+        spoiled=() if agenda.stability else _spoiled(sessions),
         retries=sum(max(state.attempt - 1, 0) for state in states),
         interrupted=tuple(sorted(str(p.relative_to(folder)) for p in interrupted)),
         clock=tuple(_clock(agenda, sessions)),
@@ -172,6 +172,11 @@ def _lost(sessions: Sequence[_Session]) -> dict[str, str]:
         for row in (session.record or {}).get("lost", ()):
             losses.setdefault(row["node"], []).append(Loss(**row))
     return {name: in_words(losses[name]) for name in sorted(losses)}
+
+
+def _spoiled(sessions: Sequence[_Session]) -> tuple[str, ...]:
+    """Describe the cases of closed sessions that lost nodes spoiled."""
+    return tuple(in_lines(spoiled_cases(c for s in sessions for c in s.closed)))
 
 
 def _left(

@@ -34,6 +34,9 @@ def judge(
     risks. A decision is kept once it is reached. A replay of recorded output never
     passes.
 
+    The table leaves out criteria that are skipped because the campaign does not run
+    their check; json and csv have them.
+
     Exit status: 0 pass or pass with waivers, 1 acceptance failed, 2 usage or
     environment, 3 undecided. A verdict "not shown" gives 1 if the seller bears the
     burden of proof, else 3.
@@ -53,7 +56,7 @@ def judge(
     _, judgement = judged(suite, path, [*map(run_path, further)], criteria)
     if form == "table":
         console = Terminal()
-        print_findings(judgement.findings, console)
+        print_findings(judgement.applicable, console)
         print_summary(judgement, shown_path(path), console, causes=False)
     else:
         write_data(format_findings(judgement, form))

@@ -76,6 +76,7 @@ def run(
 
     Example: seatrial run lab --campaign acceptance --checks ImbRing
     """
+    from seatrial.campaign.schedule import read_agenda
     from seatrial.campaign.spoiled_cases import in_lines, spoiled_cases
     from seatrial.commands._running import Request, new_run, resumed_run
     from seatrial.runs.closed_run import read_cases
@@ -95,7 +96,8 @@ def run(
         path = resumed_run(request)
     if not no_judge:
         ctx.exit(_judge(home, path))
-    for line in in_lines(spoiled_cases(read_cases(path))):
+    spoiled = [] if read_agenda(path).stability else spoiled_cases(read_cases(path))
+    for line in in_lines(spoiled):
         echo(f"{line}; make it again: `seatrial repeat {system}/{path.name}`")
     if replay is not None:
         echo(NO_MEASUREMENT)

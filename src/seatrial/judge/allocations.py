@@ -59,7 +59,7 @@ def allocations(
 ) -> dict[CaseKey, list[Allocation]]:
     """Return the allocations of each case, in the order of time.
 
-    `nodes` are the delivered ones. A try that never got nodes is no allocation. Runs
+    `nodes` are the delivered ones. A try that never got nodes is no allocation. Tries
     that started before a node was `repaired` (UTC seconds) do not count for it. A node
     that is back in a repeat of `spoiled` cases is planned there.
     """
@@ -68,11 +68,9 @@ def allocations(
     for run in runs:
         agenda = agenda_of(run)
         classes = {} if agenda is None else agenda.nodes
-        started = start_time(run)
         present = present_in_all
         if run.manifest.get("repeat_of"):
             present |= _present(run.manifest["nodes"])
-        old = frozenset(node for node, at in repaired.items() if started < at)
         tries: dict[CaseKey, list[Case]] = defaultdict(list)
         for case in run.cases:
             if case.result != "skip" and case.nodes:
@@ -81,7 +79,7 @@ def allocations(
             name = key.partition.rpartition(":")[2]
             delivered = present.intersection(classes.get(name, present))
             every = delivered if _take_all(own, delivered) else frozenset[str]()
-            excuses = _Excuses(str(run.manifest["run"]), reasons, old, spoiled)
+            excuses = _Excuses(run, reasons, repaired, spoiled)
             planned[key] += _allocations(own, present, every, excuses)
     return planned
 
@@ -91,21 +89,28 @@ def _present(nodes: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 class _Excuses(NamedTuple):
-    """Why numbers of a run may be missing; `repaired` are nodes repaired since."""
+    """Why numbers of a run may be missing; `repaired`: when nodes were, UTC seconds."""
 
-    run: str
+    run: Run
     reasons: Sequence[Reason]
-    repaired: frozenset[str]
+    repaired: Mapping[str, float]
     spoiled: Spoiled
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return str(self.run.manifest["run"])
 
     def nodes(self, case: Case) -> frozenset[str]:
         """Return the nodes whose missing numbers in a try do not count, '' for all."""
         signed = {
             reason.node
             for reason in self.reasons
-            if reason.excuses(self.run, case.check, case.case, case.session)
+            if reason.excuses(self.name, case.check, case.case, case.session)
         }
-        return self.repaired | signed | self.spoiled.excused(self.run, case)
+        started = case.start_time or start_time(self.run)
+        old = {node for node, at in self.repaired.items() if started < at}
+        return self.spoiled.excused(self.name, case).union(old, signed)
 
 
 def _take_all(tries: Sequence[Case], nodes: frozenset[str]) -> bool:
@@ -137,5 +142,5 @@ def _allocations(
         none = crashed or "" in excused
         blamed = frozenset() if none else (frozenset(lost) or nodes) - excused
         whole = not (none or lost)
-        unit = (excuses.run, case.session, case.job_id, case.attempt)
+        unit = (excuses.name, case.session, case.job_id, case.attempt)
         yield Allocation(unit, got, nodes, blamed, whole, case.draws_pairs)

@@ -11,6 +11,7 @@ from datetime import datetime
 import polars as pl
 
 from seatrial.judge.joint_runs import start_time
+from seatrial.judge.presence import last_away
 from seatrial.model.serial_numbers import is_placeholder
 from seatrial.runs.closed_run import Run
 from seatrial.runs.ledger_view import LedgerView, Repair
@@ -32,12 +33,13 @@ def with_exchanges(ledger: LedgerView | None, runs: Sequence[Run]) -> LedgerView
 def exchanges(runs: Sequence[Run]) -> Iterator[Repair]:
     """Yield an exchange for each node that another serial number or GUID was read of.
 
-    It counts from the start of the run that first read it; if that run began with the
-    old one, from its end. A reading that is missing, or a placeholder, shows nothing.
+    It counts from the start of the run that first read it. If that run began with the
+    old one, it counts from when the node was last away in it, or else from its end. A
+    reading that is missing, or a placeholder, shows nothing.
     """
     known: dict[tuple[str, str, str], str] = {}
     for run in runs:
-        for moment, time in (("start", start_time(run)), ("end", _end_time(run))):
+        for moment in ("start", "end"):
             changed: dict[str, list[str]] = {}
             for (node, subject, key), value in _identities(run, moment):
                 before = known.get((node, subject, key), value)
@@ -46,9 +48,19 @@ def exchanges(runs: Sequence[Run]) -> Iterator[Repair]:
                     changed.setdefault(node, []).append(one)
                 known[node, subject, key] = value
             for node, words in changed.items():
-                name = run.manifest["run"]
-                reason = f"exchanged: {'; '.join(words)}, at the {moment} of run {name}"
-                yield Repair(node, time, reason)
+                when, time = _moment(node, run, moment)
+                yield Repair(node, time, f"exchanged: {'; '.join(words)}, {when}")
+
+
+def _moment(node: str, run: Run, moment: str) -> tuple[str, float]:
+    """Return since when a node has hardware that a moment of a run first showed."""
+    name = run.manifest["run"]
+    if moment == "start":
+        return f"at the start of run {name}", start_time(run)
+    away = last_away(node, run)
+    if away is None:
+        return f"at the end of run {name}", _end_time(run)
+    return f"in run {name}", away
 
 
 def _identities(run: Run, moment: str) -> Iterator[tuple[tuple[str, str, str], str]]:

@@ -209,6 +209,12 @@ class Judgement:
         return (*lines, *ledger.notes, *self.notes)
 
     @property
+    def applicable(self) -> list[Finding]:
+        """The findings without skipped criteria of checks that the campaign lacks."""
+        lacking = {("skipped", name) for name in self.uncovered}
+        return [f for f in self.findings if (f.verdict, f.criterion) not in lacking]
+
+    @property
     def worth_a_look(self) -> tuple[str, ...]:
         """The suspects that do not fail, and lie on no failing node."""
         failing = self.failing

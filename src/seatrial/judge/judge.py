@@ -90,7 +90,7 @@ def judge(
     nodes, repairs = joint_runs.delivered_nodes(runs), ledger.repairs if ledger else ()
     phases = Phases.of(runs, criteria, signed)
     inventory = Inventory.of(runs, nodes, criteria, repairs, phases.returned(nodes))
-    spoiled = spoiled_of(runs, inventory.permitted)
+    spoiled = spoiled_of(runs, inventory.permitted, phases.counted)
     rows = spoiled.counted(joint_runs.rows(runs), runs)
     table, left_out = since_repairs(rows, ledger)
     require_distinct(table)
@@ -98,11 +98,13 @@ def judge(
     by_case, ruled = _looked(looks, criteria, nodes, signed.reasons, spoiled)
     unmeasured, uncovered = _unmeasured(runs, criteria, by_case, signed.reasons)
     starts, conspicuous = start_findings(_tries(runs), criteria.risks.seller)
-    found = accounted(_of_cases(spoiled.whole(runs), by_case), criteria.elsewhere)
+    found = accounted(
+        _of_cases(phases.whole(spoiled.whole(runs)), by_case), criteria.elsewhere
+    )
     found += [*spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
     found += unused_nodes(runs, nodes, signed.reasons) + ledger_findings(ledger)
-    found = phases.softened(found, nodes) + phases.findings()
+    found = phases.softened(found, nodes) + phases.findings(runs)
     located, found, unfit = located_parts(runs, [flagged(f, changed) for f in found])
     accepted = waived(sorted(found, key=place_of_finding), signed, runs, criteria)
     by_node = node_verdicts(nodes, ruled, accepted.findings, replay=replay)
@@ -123,7 +125,7 @@ def judge(
         ledger=ledger,
         reasons=tuple(map(str, signed.reasons)),
         notes=(*left_out, *accepted.notes, *map(str, shared), *unfit, *phases.notes),
-        spoiled=() if phases.judged else spoiled.left(runs),
+        spoiled=() if phases.phases else spoiled.left(runs),
         repeats=spoiled.words,
         absence=inventory.words,
         located=located,

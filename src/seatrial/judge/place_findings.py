@@ -217,10 +217,11 @@ def _verdict(
     replay: bool,
 ) -> NodeVerdict:
     name, state = delivered["name"], delivered["state"]
+    gone = "" if state == "present" else delivered["reason"]
     if name in away:
-        return NodeVerdict(name, state, "fail", delivered["reason"], {})
+        return NodeVerdict(name, state, "fail", gone, {})
     if name not in measured:
-        reason = "no number was taken of this node alone"
+        reason = gone or "no number was taken of this node alone"
         return NodeVerdict(name, state, "undecided", reason, {})
     node = measured[name]
     if replay and node.verdict == PASS:
@@ -229,5 +230,5 @@ def _verdict(
     reasons = node.reasons
     if not reasons and leaf in measured:
         reasons = [f"{leaf}: {reason}" for reason in measured[leaf].reasons]
-    reason = "; ".join(reasons) if node.verdict != PASS else ""
+    reason = "; ".join(reasons) if node.verdict != PASS else gone
     return NodeVerdict(name, state, VERDICTS[node.verdict], reason, node.values)

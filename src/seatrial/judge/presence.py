@@ -30,6 +30,21 @@ def presence(node: str, runs: Sequence[Run]) -> str:
     )
 
 
+def last_away(node: str, run: Run) -> float | None:
+    """Return when a node was last away in a run, UTC seconds; None if it never was.
+
+    It is the time of its last loss, or the start of the last session without it. After
+    a resume it is at least the time of that: until then, no driver saw the nodes.
+    """
+    sessions = run.manifest.get("sessions", ())
+    starts = run.manifest.get("starts", ())
+    losses = (loss for session in sessions for loss in session.get("lost", ()))
+    without = [one for one in sessions if node in one.get("absent", {})]
+    times = [loss["time"] for loss in losses if loss["node"] == node]
+    times += [_seconds(one["started"]) for one in (*without, *starts[1:])]
+    return max(times, default=None)
+
+
 def _away(node: str, session: dict[str, Any]) -> Iterable[tuple[datetime, datetime]]:
     """Yield from when to when a node was away in a session: from its loss, or all."""
     end = datetime.fromisoformat(session["ended"])
@@ -38,3 +53,7 @@ def _away(node: str, session: dict[str, Any]) -> Iterable[tuple[datetime, dateti
         yield datetime.fromtimestamp(min(lost), UTC), end
     elif node in session.get("absent", {}):
         yield datetime.fromisoformat(session["started"]), end
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -21,6 +21,7 @@ from seatrial.judge.findings import Finding
 from seatrial.judge.verdicts import PASS, UNDECIDED, Ruling
 from seatrial.model.cases import Case, CaseKey
 from seatrial.runs.closed_run import Run
+from seatrial.stability.incidents import is_failure
 
 _ANSWERED = ("pairs_answered", "programs_passed")
 """Metrics that count how much of a node answered: its loss lowers them."""
@@ -34,16 +35,20 @@ class Spoiled:
     """The spoiled cases of runs that are judged together.
 
     `again` has the run that made a case again; `repeated` are the runs with a repeat,
-    in `words`. What `permitted` nodes lack since their loss is not missing.
+    in `words`. What `permitted` nodes lack since their loss is not missing, nor what
+    jobs of `phases` lack that failed: these runs count them as events.
     """
 
     again: Mapping[Try, str] = field(default_factory=dict)
     repeated: frozenset[str] = frozenset()
     words: tuple[str, ...] = ()
     permitted: frozenset[str] = frozenset()
+    phases: frozenset[str] = frozenset()
 
     def excused(self, run: str, case: Case) -> frozenset[str]:
         """Return the nodes whose missing numbers in a try do not count, '' for all."""
+        if run in self.phases and is_failure(case):
+            return frozenset({""})
         lost = frozenset(event.node for event in losses_of(case))
         if lost and (run, case.session, case.key) in self.again:
             return lost | {""}
@@ -118,7 +123,9 @@ class Spoiled:
         return tuple(lines)
 
 
-def spoiled_of(runs: Sequence[Run], permitted: frozenset[str]) -> Spoiled:
+def spoiled_of(
+    runs: Sequence[Run], permitted: frozenset[str], phases: frozenset[str]
+) -> Spoiled:
     """Find the cases of runs that others among them made again.
 
     Raises SeatrialError if a repeat has a case that no lost node spoiled, or if two of
@@ -147,7 +154,7 @@ def spoiled_of(runs: Sequence[Run], permitted: frozenset[str]) -> Spoiled:
             f"run {name} made {len(made)} case{'s' * (len(made) != 1)} again that lost "
             f"nodes spoiled in run {of}"
         )
-    return Spoiled(again, frozenset(repeated), tuple(words), permitted)
+    return Spoiled(again, frozenset(repeated), tuple(words), permitted, phases)
 
 
 def _made(repeat: Run, run: Run) -> Iterator[Try]:

@@ -6,7 +6,7 @@ run are named, and do not leave it undecided. Runs of other campaigns skip crite
 stability in the same way.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,16 @@ from seatrial.criteria.criteria import Criteria, kept_criteria
 from seatrial.criteria.recorded import Recorded
 from seatrial.criteria.stability import StabilityCriterion
 from seatrial.errors import SeatrialError
+from seatrial.judge.case_findings import case_findings
 from seatrial.judge.findings import NOT_MEASURED, Finding, Verdict
+from seatrial.judge.joint_runs import cases_of
 from seatrial.judge.planned_findings import notes
 from seatrial.model.units import rounded
 from seatrial.runs.closed_run import Run
 from seatrial.runs.maintenance import Maintenance
 from seatrial.runs.reasons import Signed
 from seatrial.stability.demonstration import IntervalTest
+from seatrial.stability.incidents import is_failure
 from seatrial.stability.phase import Phase, phase_of_run
 
 _VERDICTS: Mapping[str, Verdict] = {"pass": "pass", "fail": "fail"}
@@ -55,9 +58,9 @@ class Phases:
         return cls(phases, rules, of_plans=notes(runs))
 
     @property
-    def judged(self) -> bool:
-        """Return True if criteria of stability judge the failures of these runs."""
-        return bool(self.phases and self.criteria)
+    def counted(self) -> frozenset[str]:
+        """The runs whose failures are events, because criteria count them."""
+        return frozenset(self.phases if self.criteria else ())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -68,9 +71,9 @@ class Phases:
         known = [one for one in known if not any(one[17:] in note for note in unknown)]
         return tuple(dict.fromkeys([*self.of_plans, *known, *unknown]))
 
-    def findings(self) -> list[Finding]:
-        """Return a finding for each criterion and phase."""
-        found = []
+    def findings(self, runs: Iterable[Run]) -> list[Finding]:
+        """Return a finding for each criterion and phase, and on their failed jobs."""
+        found = [*self._failed_jobs(runs)]
         for rule in self.criteria:
             subject = _subject(rule)
             if self.damage:
@@ -85,12 +88,33 @@ class Phases:
                 found.append(replace(one, reason=words + one.reason))
         return found
 
+    def _failed_jobs(self, runs: Iterable[Run]) -> Iterator[Finding]:
+        """Yield a passing finding for each case with failed jobs: these are events."""
+        counted = [run for run in runs if run.manifest["run"] in self.counted]
+        for key, tries in cases_of(counted).items():
+            jobs = [one for one in tries if one.result != "fail" or is_failure(one)]
+            for finding in case_findings(key, jobs, ()):
+                if finding.verdict == "fail":
+                    words = f"{finding.reason}; counted as an event of the phase"
+                    yield finding.judged("pass", words)
+
+    def whole(self, runs: Iterable[Run]) -> list[Run]:
+        """Leave out the failed jobs that are events."""
+        return [
+            replace(
+                run, cases=tuple(case for case in run.cases if not is_failure(case))
+            )
+            if run.manifest["run"] in self.counted
+            else run
+            for run in runs
+        ]
+
     def returned(self, nodes: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         """Return the lost nodes that were back before their phase ended.
 
         There are none without criteria of stability: these count their losses.
         """
-        if not self.judged:
+        if not self.counted:
             return frozenset()
         journals = [phase.journal for phase in self.phases.values()]
         away = {one.node for own in journals for one in own.away if not one.back}
@@ -100,11 +124,8 @@ class Phases:
     def softened(
         self, findings: Iterable[Finding], nodes: Iterable[Mapping[str, Any]]
     ) -> list[Finding]:
-        """Convert failures of jobs, and of lost nodes that are back, to passes.
-
-        Criteria of checks that a phase does not run are skipped.
-        """
-        if not self.judged:
+        """Pass lost nodes that are back; skip criteria of checks that no phase runs."""
+        if not self.counted:
             return [*findings]
         returned = self.returned(nodes)
         return [_softened(finding, returned) for finding in findings]
@@ -124,9 +145,6 @@ def _windows(run: Run, criteria: Criteria, signed: Signed) -> tuple[Maintenance,
 
 
 def _softened(finding: Finding, returned: Collection[str]) -> Finding:
-    if finding.kind == "case" and finding.verdict == "fail":
-        words = f"{finding.reason}; counted as an event of the stability phase"
-        return finding.judged("pass", words)
     absent = finding.kind == "inventory" and finding.verdict == "fail"
     if absent and finding.place in returned:
         words = f"{finding.reason}; back, and counted as an event"

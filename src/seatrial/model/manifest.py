@@ -56,14 +56,25 @@ class _Node(msgspec.Struct):
     reason: str | None = None
 
 
+class _Loss(msgspec.Struct):
+    node: str
+    time: float
+
+
 class _Session(msgspec.Struct):
     name: str
     repeat: int
-    started: str
-    ended: str
+    started: datetime
+    ended: datetime
     cases: int | tuple[Any, ...]
     interrupted: tuple[str, ...] = ()
     clock_went_back_s: float = 0
+    absent: dict[str, str] = {}
+    lost: tuple[_Loss, ...] = ()
+
+
+class _Start(msgspec.Struct):
+    started: datetime
 
 
 class _Built(msgspec.Struct):
@@ -148,7 +159,7 @@ class Manifest(msgspec.Struct):
     model: bool = False
     replay: str | None = None
     software: Software | None = None
-    starts: tuple[dict[str, Any], ...] = ()
+    starts: tuple[_Start, ...] = ()
     sessions: tuple[_Session, ...] = ()
     settings: dict[str, dict[str, str]] = {}
     imported: _Imported | None = None

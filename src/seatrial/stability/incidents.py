@@ -66,7 +66,7 @@ def incidents(
     groups = _whole_groups(away, together)
     found = [_of_node(one, groups.get(one.node)) for one in away]
     found += [_of_controller(span.start, span.end) for span in _silences(journal)]
-    for case in (case for case in cases if _is_failure(case)):
+    for case in (case for case in cases if is_failure(case) and not case.waited_for):
         _add_job(found, case, away, journal, printed)
     found += [
         Incident(
@@ -137,12 +137,12 @@ def _of_controller(start: float, end: float) -> Incident:
     return Incident(start, "scheduler", CONTROLLER, evidence=(words,))
 
 
-def _is_failure(case: Case) -> bool:
+def is_failure(case: Case) -> bool:
     """Return True for a job that failed for more than its numbers.
 
-    A job that only waited for lost nodes did not run.
+    One that only waited for lost nodes is no incident of its own.
     """
-    return case.result == "fail" and case.phase != "performance" and not case.waited_for
+    return case.result == "fail" and case.phase != "performance"
 
 
 def _add_job(
