@@ -113,8 +113,8 @@ def test_numbers_of_the_old_hardware_do_not_count_for_the_new_one() -> None:
     assert both.verdict == "pass"
     (words,) = [text for text in both.history if "exchanged" in text]
     assert words == (
-        "cn02 was repaired (exchanged: node serial A2, now B7, at the start of run "
-        "r1): 2 numbers of it from before that do not count"
+        "node cn02 was repaired (exchanged: node serial A2, now B7, at the start of "
+        "run r1): 2 numbers of it from before that do not count"
     )
 
 

@@ -185,8 +185,8 @@ def test_numbers_from_before_a_repair_do_not_count(tmp_path: Path) -> None:
     ]
     assert 5.0 not in [f.value for f in judgement.findings]
     assert (
-        "cn03 was repaired (new cable): 1 number of it from before that does not count"
-        in judgement.history
+        "node cn03 was repaired (new cable): 1 number of it from before that does not "
+        "count" in judgement.history
     )
     assert not any("repair" in note for note in judge(other, LIMITS).notes)
 

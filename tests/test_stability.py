@@ -20,6 +20,7 @@ from seatrial.criteria.criteria import Criteria, changes
 from seatrial.criteria.keys import ANY
 from seatrial.criteria.stability import StabilityCriterion
 from seatrial.errors import SeatrialError
+from seatrial.judge.spoiled import spoiled_of
 from seatrial.judge.stability_findings import Phases, judge_phase
 from seatrial.model.cases import Case, ListedCase, NodeEvent
 from seatrial.model.spans import span_s, span_text
@@ -442,7 +443,7 @@ def test_only_failed_jobs_are_events() -> None:
     run = make_run(cases, [])
     name = run.manifest["run"]
     one = Phases({name: phase()}, (rule("availability: {at_least: 0.9}"),))
-    (whole,) = one.whole([run])
+    (whole,) = spoiled_of([run], frozenset(), one.counted).whole([run])
     assert [case.job_id for case in whole.cases] == ["2", "3"]
     (failed,) = [found for found in one.findings([run]) if found.kind == "case"]
     assert (failed.verdict, failed.n) == ("pass", 2)
@@ -451,7 +452,7 @@ def test_only_failed_jobs_are_events() -> None:
         "phase"
     )
     unjudged = replace(one, criteria=())
-    assert unjudged.whole([run]) == [run]
+    assert spoiled_of([run], frozenset(), unjudged.counted).whole([run]) == [run]
     assert unjudged.findings([run]) == []
 
 

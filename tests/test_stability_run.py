@@ -244,3 +244,14 @@ def _correct(home: Path, run: Run, folder: Path) -> None:
     text = (out / "report.html").read_text()
     assert "ours (found: network)" in text
     assert "Failures by cause" in text
+    out = folder / "protocol"
+    done = CliRunner().invoke(main, ["protocol", "lab/r1", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    _, _, events = (
+        (out / "protocol.md")
+        .read_text()
+        .partition("## Events of the stability phase\n")
+    )
+    lines = [line for line in events.partition("\n## ")[0].splitlines() if line]
+    assert len(lines) >= 3, "a node, the network and the application"
+    assert sum(f"corrected: {name}: ours, a test" in line for line in lines) == 1

@@ -73,6 +73,8 @@ class SeatrialCheck(Replayable, JudgedMetrics, LoadSensed, TimeLimited):
     """Nodes that the program needs; with fewer, the case is skipped."""
     most_nodes = 0
     """Nodes that it uses at most; 0: all."""
+    needs_criteria = True
+    """Whether a judged metric without a criterion leaves a run undecided."""
     draws_pairs = False  # it measured some pairs of its nodes: see model/cases.py
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""
@@ -276,7 +278,7 @@ class SeatrialCheck(Replayable, JudgedMetrics, LoadSensed, TimeLimited):
             "num_nodes": self.num_nodes,
             "whole_class": self.whole_class,
             "draws_pairs": self.draws_pairs,
-            "declared": self.judged,
+            "declared": self.judged if self.needs_criteria else [],
             "replay": None if self.recording is None else str(self.recording.folder),
             "job_id": self._job_id,
             "nodes": None if job is None else self.nodes,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from seatrial.criteria.criterion import Bears, Criterion
 from seatrial.criteria.recorded import Recorded
@@ -12,6 +12,9 @@ from seatrial.judge.located_part import LocatedPart
 from seatrial.model.cases import CaseKey
 from seatrial.names import natural_key
 from seatrial.runs.ledger_view import LedgerView
+
+if TYPE_CHECKING:
+    from seatrial.judge.stability_findings import Phases
 
 Verdict = Literal["pass", "fail", "not shown", "undecided"]
 RunVerdict = Verdict | Literal["pass with waivers"]
@@ -165,7 +168,8 @@ class Judgement:
     `spoiled` describes cases that lost nodes spoiled, `repeats` the runs that made such
     cases again; `absence` the number of absent nodes and its allowance. `located` are
     parts of the fabric that explain slow pairs; they decide nothing. `waivers` are the
-    signed ones that count; their findings have a flag.
+    signed ones that count; their findings have a flag. `phases` are the stability
+    phases of the runs.
     """
 
     run: str
@@ -190,6 +194,7 @@ class Judgement:
     absence: str = ""
     located: tuple[LocatedPart, ...] = ()
     waivers: tuple[str, ...] = ()
+    phases: "Phases | None" = None
 
     @property
     def bears(self) -> Bears | Literal[""]:
@@ -234,10 +239,10 @@ class Judgement:
     def digest(self) -> str:
         """The SHA-256 of the judgement, the same on any machine.
 
-        The ledger and located parts have a part in it by their findings: runs that
+        Ledger, located parts and phases have a part in it by their findings: runs that
         follow change nothing.
         """
-        apart = ("ledger", "located")
+        apart = ("ledger", "located", "phases")
         content = {name: part for name, part in vars(self).items() if name not in apart}
         return digest_of(content)
 

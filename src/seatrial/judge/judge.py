@@ -98,9 +98,7 @@ def judge(
     by_case, ruled = _looked(looks, criteria, nodes, signed.reasons, spoiled)
     unmeasured, uncovered = _unmeasured(runs, criteria, by_case, signed.reasons)
     starts, conspicuous = start_findings(_tries(runs), criteria.risks.seller)
-    found = accounted(
-        _of_cases(phases.whole(spoiled.whole(runs)), by_case), criteria.elsewhere
-    )
+    found = accounted(_of_cases(spoiled.whole(runs), by_case), criteria.elsewhere)
     found += [*spoiled.findings(runs), *unmeasured, *starts]
     found += inventory.findings(replay=replay) + _of_declarations(runs, criteria)
     found += unused_nodes(runs, nodes, signed.reasons) + ledger_findings(ledger)
@@ -130,6 +128,7 @@ def judge(
         absence=inventory.words,
         located=located,
         waivers=accepted.waivers,
+        phases=phases,
     )
 
 

@@ -33,8 +33,9 @@ def since_repairs(
         before = pl.col(TIME).fill_null(0.0) < repair.time
         count = rows.select((of_node & before).sum()).collect().item()
         notes.append(
-            f"{node} was repaired ({repair.reason}): {counted(count, 'number')} of it "
-            f"from before that {'does' if count == 1 else 'do'} not count"
+            f"node {node} was repaired ({repair.reason}): "
+            f"{counted(count, 'number')} of it from before that "
+            f"{'does' if count == 1 else 'do'} not count"
         )
         rows = rows.filter(~(of_node & before))
     return rows, tuple(notes)

@@ -47,7 +47,7 @@ class Spoiled:
 
     def excused(self, run: str, case: Case) -> frozenset[str]:
         """Return the nodes whose missing numbers in a try do not count, '' for all."""
-        if run in self.phases and is_failure(case):
+        if self._is_event(run, case):
             return frozenset({""})
         lost = frozenset(event.node for event in losses_of(case))
         if lost and (run, case.session, case.key) in self.again:
@@ -55,18 +55,22 @@ class Spoiled:
         return lost & self.permitted
 
     def whole(self, runs: Iterable[Run]) -> list[Run]:
-        """Leave out the tries that a loss left undone, and that were made again."""
+        """Leave out tries that were made again, and failed jobs that are events."""
         return [
             replace(
                 run,
-                cases=tuple(
-                    case
-                    for case in run.cases
-                    if not (undone_by_loss(case) and _try(run, case) in self.again)
-                ),
+                cases=tuple(case for case in run.cases if not self._apart(run, case)),
             )
             for run in runs
         ]
+
+    def _apart(self, run: Run, case: Case) -> bool:
+        if self._is_event(str(run.manifest["run"]), case):
+            return True
+        return undone_by_loss(case) and _try(run, case) in self.again
+
+    def _is_event(self, run: str, case: Case) -> bool:
+        return run in self.phases and is_failure(case)
 
     def reopened(self, ruled: Sequence[Ruling], repeat: Run) -> list[Ruling]:
         """Reset passes to undecided for the cases that a repeat makes again.

@@ -98,17 +98,6 @@ class Phases:
                     words = f"{finding.reason}; counted as an event of the phase"
                     yield finding.judged("pass", words)
 
-    def whole(self, runs: Iterable[Run]) -> list[Run]:
-        """Leave out the failed jobs that are events."""
-        return [
-            replace(
-                run, cases=tuple(case for case in run.cases if not is_failure(case))
-            )
-            if run.manifest["run"] in self.counted
-            else run
-            for run in runs
-        ]
-
     def returned(self, nodes: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         """Return the lost nodes that were back before their phase ended.
 

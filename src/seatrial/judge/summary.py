@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -246,7 +246,8 @@ def format_findings(judgement: Judgement, form: str) -> str:
     """Format a judgement as `json` (all of it, with its digest) or `csv` (findings)."""
     if form == "json":
         of_all = {"bears": judgement.bears, "digest": judgement.digest}
-        content = asdict(judgement) | of_all
+        content = asdict(replace(judgement, phases=None)) | of_all
+        del content["phases"]  # the findings on them say it all
         for name in ("located", "waivers"):
             if not content[name]:
                 del content[name]

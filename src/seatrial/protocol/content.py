@@ -13,6 +13,7 @@ from seatrial.names import natural_key
 from seatrial.report.content import Content, CriterionRow, Front
 from seatrial.report.folding import first_names, fold_criteria
 from seatrial.report.render import text
+from seatrial.report.stability_chapter import event_lines
 from seatrial.report.wording import interval_words, required_words, urgency
 from seatrial.runs.closed_run import Run
 from seatrial.runs.fingerprint import nodes_and_software
@@ -182,6 +183,9 @@ def without_repeats(lines: Iterable[Line]) -> Iterator[Line]:
 def _parts(judgement: Judgement, content: Content) -> Iterator[Part]:
     front = content.front
     yield Part("Deviations", tuple(_deviations(judgement)), "Nothing deviates.")
+    if judgement.phases is not None and judgement.phases.phases:
+        events = tuple(event_lines(judgement.phases))
+        yield Part("Events of the stability phase", events, "Nothing failed.")
     yield Part("Waivers", judgement.waivers, "No waiver counts.")
     yield Part(
         "Absent and lost nodes", tuple(_absent(judgement)), "No node was absent."

@@ -65,7 +65,7 @@ def chapters(run: Run, judgement: Judgement, home: Path) -> tuple[Chapter, ...]:
     Raises SeatrialError if one of their files is damaged.
     """
     return (
-        *stability_chapter(run, home),
+        *stability_chapter(run, judgement),
         _nodes(run, judgement),
         _pairs(run, judgement),
         _curves(run, judgement, home),

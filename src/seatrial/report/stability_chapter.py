@@ -1,13 +1,12 @@
 """A stability phase as a chapter: events by cause, hours of the nodes, curves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
-from seatrial.criteria.criteria import Criteria, kept_criteria
+from seatrial.criteria.criteria import Criteria
 from seatrial.criteria.stability import StabilityCriterion
-from seatrial.errors import SeatrialError
-from seatrial.judge.stability_findings import stability_criteria
+from seatrial.judge.judge import Judgement
+from seatrial.judge.stability_findings import Phases, stability_criteria
 from seatrial.model.causes import CAUSES
 from seatrial.model.spans import span_text
 from seatrial.model.units import counted, rounded
@@ -15,10 +14,8 @@ from seatrial.report.content import Chapter
 from seatrial.report.operating_curve import Curve, curve_figure
 from seatrial.report.render.figure import Figure, Table
 from seatrial.runs.closed_run import Run
-from seatrial.runs.reasons import signed_reasons
-from seatrial.runs.ssh_signature import known_signers
 from seatrial.stability.events import Event
-from seatrial.stability.phase import Phase, phase_of_run, test_of
+from seatrial.stability.phase import Phase, test_of
 
 _TITLE = "Stability"
 BURST_S = 300.0
@@ -28,23 +25,16 @@ _MOST_EVENTS = 200
 _STATES = ("total", "up", "down", "planned", "unobserved")
 
 
-def stability_chapter(run: Run, home: Path) -> tuple[Chapter, ...]:
-    """Build the chapter; none if the run is no stability phase.
-
-    `home` has the known signers of corrections.
-    """
-    try:
-        criteria = kept_criteria(run)
-        rules = rules_of(criteria)
-        signers = known_signers(home / "reference-data", str(run.manifest["system"]))
-        signed = signed_reasons([run], signers)
-        windows = (criteria.maintenance if criteria else ()) + signed.maintenance
-        phase = phase_of_run(run, windows, signed.corrections)
-    except SeatrialError as error:
-        words = f"The stability phase cannot be shown: {error}"
+def stability_chapter(run: Run, judgement: Judgement) -> tuple[Chapter, ...]:
+    """Build the chapter, by the criteria that judged; none without a phase."""
+    phases = judgement.phases
+    if phases is not None and phases.damage:
+        words = f"The stability phase cannot be shown: {phases.damage}"
         return (Chapter("stability", _TITLE, "", empty=words),)
-    if phase is None:
+    phase = None if phases is None else phases.phases.get(str(run.manifest["run"]))
+    if phases is None or phase is None:
         return ()
+    rules = phases.criteria
     return (
         Chapter(
             "stability",
@@ -136,3 +126,19 @@ def events_table(events: Sequence[Event]) -> Table:
         for event in events[:_MOST_EVENTS]
     )
     return Table(heads, tuple(rows))
+
+
+def event_lines(phases: Phases) -> Iterator[str]:
+    """Yield the events of all phases, each in a line with its evidence."""
+    burst = burst_of(phases.criteria)
+    events = [
+        event for phase in phases.phases.values() for event in phase.events(burst)
+    ]
+    for event in events[:_MOST_EVENTS]:
+        planned = f"; planned: {event.planned}" if event.planned else ""
+        corrected = f"; corrected: {event.correction}" if event.correction else ""
+        evidence = "; ".join(event.evidence)
+        words = f"{event.words}{planned}{corrected}; {evidence}"
+        yield f"{event.name}: {event.cause}: {words}"
+    if (more := len(events) - _MOST_EVENTS) > 0:
+        yield f"and {more} more"
