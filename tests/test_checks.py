@@ -134,9 +134,10 @@ def test_every_case_reports_what_it_declares(rows: list[dict[str, Any]]) -> None
     for row in rows:
         record = record_of(row)
         reported = {key.split(":")[-1] for key in row["perfvalues"]}
-        assert reported == set(record["declared"])
+        needs_criteria = record["check"] != "StabilityJob"
+        assert set(record["declared"]) == (reported if needs_criteria else set())
         sampled = {(s["metric"], s["size_bytes"]) for s in record["samples"]}
-        for flat in record["declared"]:
+        for flat in reported:
             metric, size_bytes = split_flat_name(flat)
             assert (metric.name, size_bytes) in sampled
 

@@ -50,7 +50,7 @@ CASE = {
     "elapsed_s": "duration with all phases, in s",
     "payload_s": "duration of the program in the job, in s",
     "raw": "folder of the output, below the run",
-    "declared": "flat names of the metrics that the check must report, and that need criteria",
+    "declared": "flat names of the metrics that need a value and a criterion",
     "replay": "true: recorded output, not a measurement",
     "attempt": "number of the try, from 1",
     "start_crashes": "starts of programs that died in MPI_Init",

@@ -73,8 +73,6 @@ class SeatrialCheck(Replayable, JudgedMetrics, LoadSensed, TimeLimited):
     """Nodes that the program needs; with fewer, the case is skipped."""
     most_nodes = 0
     """Nodes that it uses at most; 0: all."""
-    needs_criteria = True
-    """Whether a judged metric without a criterion leaves a run undecided."""
     draws_pairs = False  # it measured some pairs of its nodes: see model/cases.py
     output_file = variable(str, value="")
     """File in the stage folder with the numbers; '': standard output."""

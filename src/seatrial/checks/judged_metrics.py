@@ -35,6 +35,8 @@ class JudgedMetrics(rfm.RegressionTestPlugin):
     """Flat names of the metrics that have references."""
     judged_if_there = variable(typ.List[str], value=[])
     """Further judged metrics, which some nodes do not offer."""
+    needs_criteria = True
+    """Whether a judged metric without a criterion leaves a run undecided."""
     reference_file = variable(str)
     """File below the reference prefix, read as ReFrame's `$ref`."""
 

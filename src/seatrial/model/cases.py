@@ -74,7 +74,7 @@ class Case:
 
     `result` is ReFrame's quick verdict; `phase` and `reason` say where and why it
     failed, or why it was skipped. `declared` are the flat names of the metrics that
-    the check promises to report. Times are UTC seconds since the epoch. `replay`: the
+    need a value and a criterion. Times are UTC seconds since the epoch. `replay`: the
     output was recorded before, and is no measurement. `attempt` counts the tries of a
     case in its session; each is a case of its own. `start_crashes` are the starts of
     programs in its job that died in MPI_Init, with the keys `step`, `try`, `reason`,
