@@ -124,6 +124,8 @@ def test_the_phase_fails_by_its_failures_and_not_by_the_lost_node(
     assert findings["availability"]["verdict"] == "pass"
     assert findings["mtbf"]["verdict"] == "fail", "three failures in ten minutes"
     assert judgement["verdict"] == "fail"
+    verdicts = {node["name"]: node["verdict"] for node in judgement["nodes"]}
+    assert verdicts == dict.fromkeys(("cn01", "cn02", "cn03", "cn04"), "pass")
     (lost,) = [one for one in found if one["place"] == "cn03"]
     assert (lost["kind"], lost["verdict"]) == ("inventory", "pass"), lost["reason"]
 

@@ -136,6 +136,7 @@ def test_three_causes_are_counted_after_a_kill(
     assert sum("counted as an event" in one["reason"] for one in failed) == 3
     (lost,) = [one for one in content["findings"] if one["kind"] == "inventory"]
     assert (lost["place"], lost["verdict"]) == ("cn02", "pass")
+    assert {node["verdict"] for node in content["nodes"]} == {"pass"}
     _allow(tmp_path)
     _correct(home, run, tmp_path)
 
@@ -171,6 +172,8 @@ def test_a_node_that_slurm_no_longer_lists_is_not_back(
     content = json.loads(done.stdout)
     (lost,) = [one for one in content["findings"] if one["kind"] == "inventory"]
     assert (lost["place"], lost["verdict"]) == ("cn02", "fail")
+    verdicts = {node["name"]: node["verdict"] for node in content["nodes"]}
+    assert verdicts == {"cn01": "pass", "cn02": "fail"}
     assert content["absence"] == "1 of 2, allowed 0"
     phase = phase_of_run(load_run(home / "results" / "lab" / "r1"))
     assert phase is not None

@@ -105,7 +105,7 @@ def judge(
     found = phases.softened(found, nodes) + phases.findings(runs)
     located, found, unfit = located_parts(runs, [flagged(f, changed) for f in found])
     accepted = waived(sorted(found, key=place_of_finding), signed, runs, criteria)
-    by_node = node_verdicts(nodes, ruled, accepted.findings, replay=replay)
+    by_node = node_verdicts(nodes, ruled, accepted.findings, phases, replay=replay)
     shared = shared_leafs(ruled, joint_runs.leafs_of(nodes), criteria.risks.discovery)
     return Judgement(
         **{key: run.manifest[key] for key in ("run", "system", "campaign")},

@@ -12,6 +12,7 @@ import polars as pl
 from seatrial.judge.findings import Finding, NodeVerdict
 from seatrial.judge.joint_runs import leafs_of
 from seatrial.judge.network_parts import WAY, Leafs
+from seatrial.judge.stability_findings import Phases
 from seatrial.judge.verdicts import FAIL, PASS, VERDICTS, Ruling
 from seatrial.model.places import both_ways, several_rails, with_place
 from seatrial.runs.raw_output import NO_MEASUREMENT
@@ -165,16 +166,19 @@ def node_verdicts(
     nodes: Sequence[Mapping[str, Any]],
     ruled: Iterable[Ruling],
     findings: Iterable[Finding],
+    phases: Phases,
     *,
     replay: bool,
 ) -> tuple[NodeVerdict, ...]:
     """Return the verdict on each delivered node.
 
-    An absent node fails, unless it is allowed or came back; a node without measurements
-    is undecided. A node that is attributed to its leaf has the reason of that.
+    An absent node fails, unless it is allowed or came back. A node without measurements
+    is undecided, unless one of the stability `phases` watched it. A node that is
+    attributed to its leaf has the reason of that.
     """
     leafs = leafs_of(nodes)
-    measured: dict[str, _Node] = defaultdict(_Node)
+    watched = {name: _Node() for name in phases.watched}
+    measured: dict[str, _Node] = defaultdict(_Node, watched)
     for ruling in ruled:
         _add(ruling, measured)
     for finding in findings:

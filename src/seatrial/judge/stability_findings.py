@@ -63,6 +63,12 @@ class Phases:
         return frozenset(self.phases if self.criteria else ())
 
     @property
+    def watched(self) -> frozenset[str]:
+        """The nodes whose failures are events."""
+        journals = (phase.journal for phase in self.phases.values() if self.criteria)
+        return frozenset(name for journal in journals for name in journal.nodes)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Return notes on plans, and on corrections with and without an event."""
         phases = self.phases.values()
