@@ -307,6 +307,15 @@ def test_shorter_or_smaller_run_is_a_trial(
     assert not samples(row, "hpcg_rating")
 
 
+def test_a_demonstration_measures_for_a_few_seconds(tmp_path: Path) -> None:
+    """All repeats of an acceptance of the lab would take hours."""
+    options = ("-S", "calibrate=yes", "-S", "Hpcg.seconds=1800")
+    (row,) = run_checks(tmp_path, model_truth(3), 3, ["Hpcg"], *options)
+    record = record_of(row)
+    assert record["parameters"]["seconds"] == 5
+    assert record["declared"] == ["hpcg_trial"]
+
+
 def test_rating_with_too_little_memory_fails(tmp_path: Path) -> None:
     row = official(tmp_path, fraction=0.25)
     assert row["result"] == "fail"

@@ -22,6 +22,9 @@ from seatrial.model.records import Sample
 from seatrial.parsers.errors import ParseError
 from seatrial.parsers.hpcg import parse_hpcg
 
+DEMONSTRATION_S = 5
+"""Seconds at most on nodes that share one machine."""
+
 
 def too_little(share):
     """Describe data that fill too small a share of the memory."""
@@ -72,6 +75,13 @@ class Hpcg(SizedCheck, SeatrialCheck):
         """Add size and time to the parameters: they make a rating or a trial."""
         chosen = {"points": "x".join(map(str, self.points)), "seconds": self.seconds}
         return {**super().case_parameters(), **chosen}
+
+    @run_after("setup")
+    def take_recording(self):
+        """Measure for a few seconds only if all nodes share one machine."""
+        if self.current_partition.extras.get("demonstration"):
+            self.seconds = min(self.seconds, DEMONSTRATION_S)
+        super().take_recording()
 
     def fill(self, room):
         """Choose the points of a rank."""
