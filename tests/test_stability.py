@@ -456,6 +456,14 @@ def test_only_failed_jobs_are_events() -> None:
     assert unjudged.findings([run]) == []
 
 
+def test_a_node_that_stays_away_was_not_watched_to_the_end() -> None:
+    lost = away("cn02", NOON + 60)._replace(back=False)
+    rules = (rule("availability: {at_least: 0.9}"),)
+    assert Phases({"r": phase(lost)}, rules).watched == {"cn01"}
+    assert Phases({"r": phase(away("cn02", NOON))}, rules).watched == {"cn01", "cn02"}
+    assert Phases({"r": phase()}, ()).watched == set()
+
+
 def test_the_reason_has_the_numbers() -> None:
     one = phase(lasting("cn01", 3.0, 1.0))
     value = judge_phase(rule("availability: {at_least: 0.9}"), one)

@@ -64,9 +64,15 @@ class Phases:
 
     @property
     def watched(self) -> frozenset[str]:
-        """The nodes whose failures are events."""
-        journals = (phase.journal for phase in self.phases.values() if self.criteria)
-        return frozenset(name for journal in journals for name in journal.nodes)
+        """The nodes whose failures are events, without those away at the end."""
+        journals = (phase.journal for phase in self.phases.values() if self.counted)
+        names = {name for journal in journals for name in journal.nodes}
+        return frozenset(names - self._away)
+
+    @property
+    def _away(self) -> set[str]:
+        journals = (phase.journal for phase in self.phases.values())
+        return {one.node for own in journals for one in own.away if not one.back}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -111,10 +117,8 @@ class Phases:
         """
         if not self.counted:
             return frozenset()
-        journals = [phase.journal for phase in self.phases.values()]
-        away = {one.node for own in journals for one in own.away if not one.back}
         lost = {str(node["name"]) for node in nodes if node["state"] == "lost"}
-        return frozenset(lost - away)
+        return frozenset(lost - self._away)
 
     def softened(
         self, findings: Iterable[Finding], nodes: Iterable[Mapping[str, Any]]
