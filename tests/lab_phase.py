@@ -20,7 +20,7 @@ FIRMWARE = f"""sudo sh -c '
     cp -a /sys/class/net /run/seatrial-class/
     mount --bind /run/seatrial-class /sys/class
 '"""
-"""Give a node a serial number: nodes of the lab have no firmware of their own."""
+"""Makes a serial number readable: nodes of the lab have no firmware of their own."""
 
 ROUTE = "sudo ip route {} unreachable $(getent ahostsv4 cn04 | cut -d' ' -f1 | head -1)"
 JOBS = "squeue --noheader --states=running --format='%k %D'"
@@ -32,8 +32,8 @@ OLD_PROGRAM = (
 
 PAGE = (
     "module load ~/seatrial/modulefiles/seatrial/lab && "
-    "seatrial status lab --page /tmp/stability.html >/dev/null && "
-    "cat /tmp/stability.html"
+    "seatrial status lab --page ~/stability.html >/dev/null && "
+    "cat ~/stability.html"
 )
 
 
@@ -65,7 +65,7 @@ def serial_number(lab: Lab) -> Iterator[None]:
 
 
 def lose_a_node(lab: Lab) -> None:
-    """Take cn03 out of service, exchange it, and bring it back."""
+    """Take cn03 down, change its serial number, and bring it back."""
     lab.ssh("cn03", "sudo systemctl kill --signal=KILL slurmd")
     down = "sudo scontrol update nodename=cn03 state=down reason='broken fan'"
     try:

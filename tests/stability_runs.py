@@ -103,7 +103,7 @@ criteria:
     availability: {at_least: 0.1}
     unobserved: 0.9
 """
-"""What a phase with some failures passes."""
+"""Criteria that a phase with some failures meets."""
 
 LIMIT = """
   - check: StabilityJob

@@ -184,7 +184,7 @@ def test_a_node_that_slurm_no_longer_lists_is_not_back(
 def test_a_phase_is_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What its lost nodes spoiled are events: a repeat would be a phase of its own."""
+    """The jobs that lost nodes spoiled are events of the phase."""
     home, at = write_phase(tmp_path, monkeypatch)
     (at / "fault.1x1-2").write_text(DIES)
     command = ["run", "lab", "--campaign", "phase", "--run-id", "r1", "--no-judge"]
@@ -194,7 +194,7 @@ def test_a_phase_is_not_repeated(
     assert spoiled_cases(load_run(home / "results" / "lab" / "r1").cases)
     again = CliRunner().invoke(main, ["repeat", "lab/r1"])
     assert again.exit_code == 2
-    assert "r1: a stability phase, whose criteria count what lost nodes" in again.stderr
+    assert "r1: a stability phase; the jobs that lost nodes spoiled" in again.stderr
     assert {path.name for path in (home / "results" / "lab").iterdir()} == {
         "r1",
         LEDGER,

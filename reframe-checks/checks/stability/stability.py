@@ -49,7 +49,7 @@ class StabilityJob(SteppedCheck):
     valid_prog_environs = ["+halo2d"]
     reference_file = "stability.yaml"
     calibrate = True  # its number needs no limit
-    needs_criteria = False  # of the phase, jobs are judged: criteria of kind stability
+    needs_criteria = False  # criteria of kind stability count its failures
     executable = "bash"
     tags = {Tag.NETWORK}
     judged = ["exchange_time_8KiB"]

@@ -38,8 +38,8 @@ def repeat_agenda(home: Path, system: System, run: Run, run_id: str) -> Agenda:
     agenda = parse_agenda(content, run.path / AGENDA_FILE)
     if agenda.stability:
         raise SeatrialError(
-            f"{run.path}: a stability phase, whose criteria count what lost nodes "
-            "spoiled as events; expected a run of another campaign"
+            f"{run.path}: a stability phase; the jobs that lost nodes spoiled are its "
+            "events, and are not made again; expected a run of another campaign"
         )
     _require_listed(home, system, run, cases)
     sessions = [

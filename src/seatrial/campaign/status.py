@@ -34,7 +34,7 @@ class Status:
     the result of their last try, `retries` the tries before it. `orphans` are jobs of a
     driver that is gone, `interrupted` folders of interrupted tries. `clock`: where the
     clock went back. `lost`: lost nodes of closed sessions, by name, `spoiled` the cases
-    that they spoiled, in lines; none of a stability phase, which counts them as events.
+    that they spoiled, in lines (of a stability phase none: there they are events).
     `left_s`: None if unknown.
     """
 

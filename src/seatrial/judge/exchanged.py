@@ -33,9 +33,9 @@ def with_exchanges(ledger: LedgerView | None, runs: Sequence[Run]) -> LedgerView
 def exchanges(runs: Sequence[Run]) -> Iterator[Repair]:
     """Yield an exchange for each node that another serial number or GUID was read of.
 
-    It counts from the start of the run that first read it. If that run began with the
-    old one, it counts from when the node was last away in it, or else from its end. A
-    reading that is missing, or a placeholder, shows nothing.
+    It counts from the start of the run that first read the new one. If that run began
+    with the old one, it counts from when the node was last away in it, or else from the
+    end of the run. A reading that is missing, or a placeholder, shows nothing.
     """
     known: dict[tuple[str, str, str], str] = {}
     for run in runs:
@@ -53,7 +53,7 @@ def exchanges(runs: Sequence[Run]) -> Iterator[Repair]:
 
 
 def _moment(node: str, run: Run, moment: str) -> tuple[str, float]:
-    """Return since when a node has hardware that a moment of a run first showed."""
+    """Return when a node got hardware that was first read at a moment of a run."""
     name = run.manifest["run"]
     if moment == "start":
         return f"at the start of run {name}", start_time(run)

@@ -31,10 +31,10 @@ def presence(node: str, runs: Sequence[Run]) -> str:
 
 
 def last_away(node: str, run: Run) -> float | None:
-    """Return when a node was last away in a run, UTC seconds; None if it never was.
+    """Return when a node was last away, or unseen, in a run (UTC seconds), or None.
 
-    It is the time of its last loss, or the start of the last session without it. After
-    a resume it is at least the time of that: until then, no driver saw the nodes.
+    It is the latest of three times: its last loss, the start of the last session
+    without it, and the last resume, before which no driver saw the nodes.
     """
     sessions = run.manifest.get("sessions", ())
     starts = run.manifest.get("starts", ())

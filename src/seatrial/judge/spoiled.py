@@ -35,8 +35,8 @@ class Spoiled:
     """The spoiled cases of runs that are judged together.
 
     `again` has the run that made a case again; `repeated` are the runs with a repeat,
-    in `words`. What `permitted` nodes lack since their loss is not missing, nor what
-    jobs of `phases` lack that failed: these runs count them as events.
+    in `words`. What `permitted` nodes lack since their loss is not missing. Failed jobs
+    of `phases` are events, and what they lack is not missing.
     """
 
     again: Mapping[Try, str] = field(default_factory=dict)
@@ -65,9 +65,8 @@ class Spoiled:
         ]
 
     def _apart(self, run: Run, case: Case) -> bool:
-        if self._is_event(str(run.manifest["run"]), case):
-            return True
-        return undone_by_loss(case) and _try(run, case) in self.again
+        made_again = undone_by_loss(case) and _try(run, case) in self.again
+        return made_again or self._is_event(str(run.manifest["run"]), case)
 
     def _is_event(self, run: str, case: Case) -> bool:
         return run in self.phases and is_failure(case)

@@ -26,13 +26,15 @@ _STATES = ("total", "up", "down", "planned", "unobserved")
 
 
 def stability_chapter(run: Run, judgement: Judgement) -> tuple[Chapter, ...]:
-    """Build the chapter, by the criteria that judged; none without a phase."""
+    """Build the chapter with the criteria that judge; none without a phase."""
     phases = judgement.phases
-    if phases is not None and phases.damage:
+    if phases is None:
+        return ()
+    if phases.damage:
         words = f"The stability phase cannot be shown: {phases.damage}"
         return (Chapter("stability", _TITLE, "", empty=words),)
-    phase = None if phases is None else phases.phases.get(str(run.manifest["run"]))
-    if phases is None or phase is None:
+    phase = phases.phases.get(str(run.manifest["run"]))
+    if phase is None:
         return ()
     rules = phases.criteria
     return (
