@@ -108,6 +108,7 @@ def test_three_causes_are_counted_after_a_kill(
     assert "Segmentation fault" in found["application"][1]
     # While it went on: the first round was closed, the second was not.
     assert "observed " in status
+    assert "spoiled" not in status, "what failed is an event"
     assert "1 node, 1 network, 1 application" in status or "1 network" in status
     phase, lines = record["phase"], " ".join(status.split())
     assert phase["observed_s"] < phase["declared_s"]
@@ -247,6 +248,13 @@ def _correct(home: Path, run: Run, folder: Path) -> None:
     text = (out / "report.html").read_text()
     assert "ours (found: network)" in text
     assert "Failures by cause" in text
+    assert "operating characteristic" in text
+    (folder / "allowed.yaml").write_text(ALLOWED)
+    command = ["report", "lab/r1", "--form", "html", "--out", str(out)]
+    CliRunner().invoke(main, [*command, "--criteria", str(folder / "allowed.yaml")])
+    text = (out / "report.html").read_text()
+    assert "Failures by cause" in text
+    assert "operating characteristic" not in text, "these criteria have no test"
     out = folder / "protocol"
     done = CliRunner().invoke(main, ["protocol", "lab/r1", "--out", str(out)])
     assert done.exit_code == 0, done.output
